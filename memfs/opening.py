@@ -1,0 +1,132 @@
+"""Opening a memory by the URL of its store: the one place that knows every kind of store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from memfs.places import default_store, memfs_mount_above
+from memfs.port.change import Actor
+from memfs.port.errors import ErrorCode, OpenError, StoreError
+from memfs.port.memory import Memory
+from memfs.port.names import scope_name_fault
+from memfs.port.policy import Limits, Policy
+from memfs.port.store import Store
+
+DEFAULT_SCOPE = "default"
+KINDS = "simple: (in this process), sqlite:PATH (a directory)"
+
+
+def open_memory(
+    url: str | None = None,
+    *,
+    scope: str = DEFAULT_SCOPE,
+    limits: Limits | None = None,
+    extensions: Sequence[str] | None = None,
+    actor: str | None = None,
+) -> Memory:
+    """Open the memory port on one scope of a store; the scope is made if there is none.
+
+    *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"simple:"`` (in this process only),
+    or None for the user's default store. The rules of a scope are recorded with it: *limits* and
+    *extensions* make those of a new one; for one that exists they may be left out, and others than
+    the recorded are refused. *actor* is the name that the history gives to this caller, by default
+    the program's. Changes are durable when ``execute`` returns.
+
+    Raises :class:`OpenError` for a bad name, limit or URL, and for a store that cannot be opened.
+    """
+    wanted: dict[str, Any] = {}
+    if limits is not None:
+        wanted |= asdict(limits)
+    if extensions is not None:
+        wanted["extensions"] = list(extensions)
+    return open_with(url, scope, wanted, actor)
+
+
+def open_with(
+    url: str | None, scope: str, wanted: Mapping[str, Any], actor: str | None = None, relaxed: bool = False
+) -> Memory:
+    """As :func:`open_memory`, with rules by name (``max_files``, ...; only those named must fit).
+
+    *relaxed*: a commit survives a killed process at once, and a power cut after ``Memory.sync``.
+    """
+    fault = scope_name_fault(scope)
+    if fault is not None:
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
+    policy = Policy().changed(wanted)
+    try:
+        store, made = _open_store(url, scope, policy, relaxed)
+        try:
+            memory = Memory(store, current_actor(actor))
+        except BaseException:
+            store.close()
+            raise
+    except StoreError as error:
+        raise OpenError(error.code, error.message) from error
+    if not made:
+        differences = memory.policy.differences(wanted)
+        if differences:
+            memory.close()
+            raise OpenError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The scope '{scope}' exists with other rules: {'; '.join(differences)}. "
+                "Leave them out to use the recorded ones, or change those with 'memfs policy set'.",
+            )
+    return memory
+
+
+def current_actor(program: str | None = None) -> Actor:
+    """Who this process is, for the history."""
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    return Actor(user, program or Path(sys.argv[0] or "python").name, os.getpid())
+
+
+def canonical_url(url: str | None) -> str:
+    """*url* with everything it leaves open filled in, so that it means the same in any directory."""
+    kind, path = _parsed(url)
+    return "simple:" if kind == "simple" else f"sqlite:{path}"
+
+
+def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> tuple[Store, bool]:
+    kind, path = _parsed(url)
+    if kind == "simple":
+        from memfs.stores.simple import SimpleStore
+
+        return SimpleStore(scope, policy), True
+    from memfs.stores.sqlite import open_sqlite
+
+    mount = memfs_mount_above(str(path))
+    if mount is not None:
+        raise OpenError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The store {path} lies inside the memfs mount {mount}; name a directory outside of it.",
+        )
+    return open_sqlite(path, scope, policy, relaxed)
+
+
+def _parsed(url: str | None) -> tuple[str, Path]:
+    if url is None:
+        return "sqlite", Path(os.path.realpath(default_store()))
+    kind, colon, path = url.partition(":")
+    if colon and kind == "simple":
+        if path:
+            raise OpenError(
+                ErrorCode.INVALID_ARGUMENT, "A simple: store takes no path; it ends with its process."
+            )
+        return kind, Path()
+    if colon and kind == "sqlite":
+        if not path or "\0" in path:
+            raise OpenError(ErrorCode.INVALID_ARGUMENT, "Name the store's directory, as in sqlite:PATH.")
+        return kind, Path(os.path.realpath(os.path.expanduser(path)))
+    raise OpenError(
+        ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."
+    )

@@ -1,0 +1,83 @@
+"""Where memfs keeps things for this user, and which directories are memfs mounts.
+
+The directories are those of the XDG base directory specification.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FILESYSTEM_TYPE = "fuse.memfs"
+
+
+def data_directory() -> Path:
+    """The user's stores: ``$XDG_DATA_HOME/memfs``, by default ``~/.local/share/memfs``."""
+    return _base("XDG_DATA_HOME", ".local/share") / "memfs"
+
+
+def state_directory() -> Path:
+    """What belongs to mounts and not to memories: logs, empty directories, the list of mounts."""
+    return _base("XDG_STATE_HOME", ".local/state") / "memfs"
+
+
+def config_directory() -> Path:
+    """One TOML file per configured memory: ``$XDG_CONFIG_HOME/memfs``."""
+    return _base("XDG_CONFIG_HOME", ".config") / "memfs"
+
+
+def default_store() -> Path:
+    """The directory of the store that is used where none is named."""
+    return data_directory() / "store"
+
+
+class MountPoint(NamedTuple):
+    """One line of the kernel's list of mounts."""
+
+    path: str
+    filesystem: str
+    source: str
+
+
+def mount_points() -> Iterator[MountPoint]:
+    """Every mount this process sees. Asks the kernel only, so a dead mount cannot hang it."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            fields, _, rest = line.rstrip("\n").partition(" - ")
+            filesystem, source = rest.split(" ")[:2]
+            yield MountPoint(_unescaped(fields.split(" ")[4]), filesystem, _unescaped(source))
+
+
+def memfs_mount_above(path: str) -> str | None:
+    """The mount point of the memfs mount that *path* lies in (or is), or None.
+
+    *path* is absolute, and free of links as far as it exists.
+    """
+    found = [
+        mount.path
+        for mount in mount_points()
+        if mount.filesystem == FILESYSTEM_TYPE and (path == mount.path or path.startswith(mount.path + "/"))
+    ]
+    return max(found, key=len, default=None)
+
+
+def make_private(directory: Path) -> Path:
+    """Make *directory* with its missing parents, for the user alone, and return it."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return directory
+
+
+def _base(variable: str, fallback: str) -> Path:
+    named = os.environ.get(variable, "")
+    # The specification: a relative path in these variables is invalid and to be ignored.
+    return Path(named) if named.startswith("/") else Path.home() / fallback
+
+
+def _unescaped(field: str) -> str:
+    """Undo the kernel's octal escapes for space, tab, newline and backslash."""
+    for octal, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        field = field.replace(octal, character)
+    return field

@@ -1,0 +1,85 @@
+"""What one command does to a scope, as values that a store makes durable."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memfs.port.policy import Policy
+from memfs.port.receipts import Receipt
+
+
+class File(NamedTuple):
+    """The metadata of one file: a memory.
+
+    ``id`` stays with the memory over replace and rename. ``content`` is the version whose
+    change wrote the bytes; ``mtime_ns`` is nanoseconds since the epoch.
+    """
+
+    id: int
+    path: str
+    size: int
+    mtime_ns: int
+    content: int
+
+
+class Put(NamedTuple):
+    """A file's new bytes. ``content`` is None where a store reports a change without them."""
+
+    id: int
+    path: str
+    size: int
+    created: bool
+    content: bytes | None
+    mtime_ns: int | None = None
+    """Where the writer set one; else the change's own time."""
+
+
+class Remove(NamedTuple):
+    """A file that leaves, by a command or to make room."""
+
+    file: File
+    evicted: bool
+
+
+class Move(NamedTuple):
+    """A file's new path; its id, bytes and place in write order stay."""
+
+    file: File
+    new_path: str
+
+
+class Change(NamedTuple):
+    """Everything one command does, to happen as a whole or not at all.
+
+    It is applied in the order of the fields. ``receipt`` is what the caller of the command
+    gets; a change that a store reports has none.
+    """
+
+    removes: tuple[Remove, ...] = ()
+    moves: tuple[Move, ...] = ()
+    puts: tuple[Put, ...] = ()
+    policy: Policy | None = None
+    receipt: Receipt | None = None
+
+
+class Actor(NamedTuple):
+    """Who made a change: a user's name, a program's, and its process id (0: not known)."""
+
+    user: str = ""
+    program: str = ""
+    pid: int = 0
+
+
+class Origin(NamedTuple):
+    """Who made a change and when, in nanoseconds since the epoch."""
+
+    time_ns: int
+    actor: Actor
+
+
+class Commit(NamedTuple):
+    """A change that a store holds: the version it led to, and where it came from."""
+
+    version: int
+    change: Change
+    origin: Origin

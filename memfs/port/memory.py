@@ -1,0 +1,248 @@
+"""A memory: the open port on one scope.
+
+It keeps a snapshot of the scope, plans each command on it with the pure core, and has the
+store commit the change against the snapshot's version. It is safe to use from several
+threads: one lock covers the snapshot and the commits; reading bytes waits for no writer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from memfs.port.cache import ContentCache
+from memfs.port.change import Actor, Change, Commit, File, Origin
+from memfs.port.commands import Command, View, parse_command
+from memfs.port.difference import difference
+from memfs.port.errors import ErrorCode, PortError, StoreError
+from memfs.port.plan import Plan, plan
+from memfs.port.policy import Policy
+from memfs.port.receipts import Failure, Result, Success
+from memfs.port.scope import Scope
+from memfs.port.store import Busy, Store, VersionMismatch, Watch
+
+MAX_TRIES = 64
+"""How often a change is planned anew when other writers win, before the answer is CONFLICT."""
+
+
+class Outcome(NamedTuple):
+    """A result, and every commit that the snapshot took in on the way to it, in version order.
+
+    Where the command itself changed the scope, its commit is the last.
+    """
+
+    result: Result
+    commits: Sequence[Commit]
+
+
+class Memory:
+    """The open port on one scope of a store; see :func:`memfs.open_memory`."""
+
+    def __init__(self, store: Store, actor: Actor) -> None:
+        """Load the scope of *store*, which this memory owns from here on. Raises StoreError."""
+        self.actor = actor
+        self._store = store
+        self._lock = threading.Lock()
+        self._cache = ContentCache()
+        self._snapshot = store.load()
+        self._closed = False
+
+    @property
+    def scope(self) -> str:
+        """The name of the scope."""
+        return self._store.scope_name
+
+    @property
+    def policy(self) -> Policy:
+        """The rules of the scope, as last seen."""
+        return self._snapshot.policy
+
+    def execute(self, command: Command | Mapping[str, Any]) -> Result:
+        """Carry out one command: a typed one, or a mapping in wire names.
+
+        The answer is a value, whatever the caller supplied and whatever the store did. When it is
+        a success, the change is durable as far as the store was opened to promise.
+        """
+        parsed = parse_command(command)
+        if isinstance(parsed, tuple):
+            return Failure(*parsed)
+        if isinstance(parsed, View):
+            return self._view(parsed)
+        chosen = parsed
+        return self.perform(parsed.name, lambda scope: plan(scope, chosen, self.read)).result
+
+    def perform(
+        self,
+        name: str,
+        planner: Callable[[Scope], Plan],
+        actor: Actor | None = None,
+        wait: bool = True,
+    ) -> Outcome:
+        """Plan a change with *planner* on the current state of the scope, and commit it.
+
+        *name* is the command's, for the answer. *planner* may be called several times and must only
+        read. With ``wait=False``, raises :class:`Busy` where another thread or process is in the way;
+        nothing has happened then.
+        """
+        if not self._lock.acquire(blocking=wait):
+            raise Busy
+        commits: list[Commit] = []
+        try:
+            try:
+                answer = self._commit(planner, actor or self.actor, wait, commits)
+            except StoreError as error:
+                answer = PortError(error.code, error.message)
+        finally:
+            self._lock.release()
+        if isinstance(answer, PortError):
+            return Outcome(Failure(name, answer), commits)
+        if isinstance(answer, Change):
+            assert answer.receipt is not None, "a planned change has its receipt"
+            return Outcome(Success(name, answer.receipt), commits)
+        return Outcome(Success(name, answer), commits)
+
+    def catch_up(self) -> Sequence[Commit]:
+        """Take in what others committed; what was new, in version order. Raises StoreError."""
+        commits: list[Commit] = []
+        with self._lock:
+            if not self._closed:
+                self._take_in(commits)
+        return commits
+
+    def snapshot(self) -> Scope:
+        """The scope's state, to read on the thread that calls :meth:`perform`, or under no writer."""
+        return self._snapshot
+
+    def cached(self, file: File) -> bytes | None:
+        """The bytes of *file* where that needs no store, else None."""
+        return self._cache.get(file)
+
+    def read(self, file: File) -> bytes:
+        """The bytes of *file*; from the store where they are not at hand. Raises StoreError.
+
+        Waits for no writer: it takes neither this memory's lock nor the store's.
+        """
+        content = self._cache.get(file)
+        if content is None:
+            content = self._store.read(file.id, file.content)
+            self._cache.put(file.id, file.content, content)
+        return content
+
+    def set_policy(self, wanted: Mapping[str, Any]) -> Policy:
+        """Record other rules for the scope (entries as in :meth:`Policy.to_json`), and return all of them.
+
+        Files that are there stay, whatever the new rules say. Raises StoreError, and OpenError for
+        a rule that is none.
+        """
+
+        def planner(scope: Scope) -> Change:
+            return Change(policy=scope.policy.changed(wanted))
+
+        with self._lock:
+            answer = self._commit(planner, self.actor, True, [])
+        if isinstance(answer, PortError):
+            raise StoreError(answer.message)
+        return self.policy
+
+    def sync(self) -> None:
+        """Make every acknowledged change survive a power cut. Raises StoreError."""
+        self._store.sync()
+
+    def maintain(self) -> None:
+        """The store's housekeeping; call it from a worker thread. Raises StoreError."""
+        self._store.maintain()
+
+    def watch(self, notify: Callable[[], None]) -> Watch:
+        """Call *notify* from another thread soon after somebody else changed the scope."""
+        return self._store.watch(notify)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a commit may wait for a disk or a network."""
+        return self._store.waits
+
+    def close(self) -> None:
+        """Release the store; a command after this is refused. Closing twice is harmless."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._store.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _view(self, command: View) -> Result:
+        with self._lock:
+            try:
+                if self._closed:
+                    return Failure(command.name, _CLOSED)
+                self._take_in([])
+                answer = plan(self._snapshot, command, self.read)
+            except StoreError as error:
+                answer = PortError(error.code, error.message)
+        if isinstance(answer, PortError):
+            return Failure(command.name, answer)
+        assert not isinstance(answer, Change), "a view changes nothing"
+        return Success(command.name, answer)
+
+    def _commit(
+        self, planner: Callable[[Scope], Plan], actor: Actor, wait: bool, commits: list[Commit]
+    ) -> Plan:
+        """Plan and commit until no other writer was faster; what was taken in goes to *commits*."""
+        if self._closed:
+            return _CLOSED
+        store = self._store
+        for _ in range(MAX_TRIES):
+            store.acquire(wait)
+            try:
+                self._take_in(commits)
+                planned = planner(self._snapshot)
+                if not isinstance(planned, Change):
+                    return planned
+                commit = store.commit(planned, self._snapshot.version, Origin(time.time_ns(), actor))
+            except VersionMismatch:
+                continue
+            finally:
+                store.release()
+            self._apply(commit)
+            commits.append(commit)
+            return planned
+        return PortError(
+            ErrorCode.CONFLICT,
+            f"Other writers changed this scope {MAX_TRIES} times in a row; try the command again.",
+        )
+
+    def _take_in(self, commits: list[Commit]) -> None:
+        store, scope = self._store, self._snapshot
+        if not store.changed(scope.version):
+            return
+        foreign = store.changes(scope.version)
+        if foreign is None:
+            fresh = store.load()
+            commits.append(difference(scope, fresh))
+            self._snapshot = fresh
+            return
+        for commit in foreign:
+            self._apply(commit)
+            commits.append(commit)
+
+    def _apply(self, commit: Commit) -> None:
+        self._snapshot.apply(commit)
+        for remove in commit.change.removes:
+            self._cache.drop(remove.file.id)
+        for put in commit.change.puts:
+            if put.content is None:
+                self._cache.drop(put.id)
+            else:
+                self._cache.put(put.id, commit.version, put.content)
+
+
+_CLOSED = PortError(ErrorCode.STORAGE_ERROR, "This memory is closed; open it again.")

@@ -1,0 +1,113 @@
+"""What a memory asks of a store. Whoever adds a store reads this page and passes the kit.
+
+A store makes a planned :class:`~memfs.port.change.Change` of one scope durable, whole or not
+at all, if the scope is still at the version it was planned on. It decides no rule: names,
+limits and eviction are settled before a change reaches it. A store of a few hundred lines is
+enough; ``memfs.testing.run_conformance`` says when it is right.
+
+All methods raise :class:`~memfs.port.errors.StoreError` when the store failed, with a message
+that holds no secret, and nothing else. They may be called from any thread; the memory calls
+``acquire``, ``release``, ``changed``, ``changes``, ``load`` and ``commit`` from one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from memfs.port.change import Actor, Change, Commit, Origin
+from memfs.port.scope import Scope
+
+
+class VersionMismatch(Exception):
+    """The scope is no longer at the version a change was planned on; nothing was committed."""
+
+
+class Busy(Exception):
+    """The store cannot go on without waiting, and was asked not to wait."""
+
+
+class Record(NamedTuple):
+    """One file's part in one change: a line of the history.
+
+    ``operation`` is ``created``, ``modified``, ``deleted``, ``renamed`` or ``evicted``; ``old_path``
+    is set for ``renamed`` only. ``size`` is the file's, in bytes, after the change (before it, for
+    one that left).
+    """
+
+    version: int
+    time_ns: int
+    operation: str
+    id: int
+    path: str
+    old_path: str | None
+    size: int
+    actor: Actor
+
+
+class Watch(Protocol):
+    """A running watch."""
+
+    def close(self) -> None:
+        """Stop watching; no call is made after this returns."""
+
+
+class Store(Protocol):
+    """One scope of one store, opened."""
+
+    scope_name: str
+    waits: bool
+    """Whether a commit may wait for a disk or a network. The mount then never commits on its loop."""
+
+    def load(self) -> Scope:
+        """The scope as it is now. UNSAFE_STORAGE if what is stored does not add up."""
+
+    def read(self, file_id: int, version: int) -> bytes:
+        """The bytes that the change *version* gave the memory *file_id*."""
+
+    def acquire(self, wait: bool) -> None:
+        """Keep other writers out until ``release``, as far as this store can; fair to all of them.
+
+        With ``wait=False``, raise :class:`Busy` instead of waiting. A store that has no lock does
+        nothing here and relies on the expected version alone.
+        """
+
+    def release(self) -> None:
+        """The end of ``acquire``; after it the notice of what was committed goes out."""
+
+    def changed(self, version: int) -> bool:
+        """Whether the scope may have passed *version*. Cheap: asked before every command.
+
+        A remote store may answer from the last notice it got.
+        """
+
+    def changes(self, since: int) -> Sequence[Commit] | None:
+        """The commits after the version *since*, in order; a put may come without its content.
+
+        None where they are no longer kept or too many: the scope is then loaded anew.
+        """
+
+    def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
+        """Make *change* durable as version ``expected + 1``, or raise :class:`VersionMismatch`.
+
+        Whole or not at all, also when the process or the machine stops. A store opened *relaxed*
+        may survive a killed process only, until ``sync``.
+        """
+
+    def sync(self) -> None:
+        """Make every earlier commit survive a power cut. May wait; needs no ``acquire``."""
+
+    def maintain(self) -> None:
+        """Housekeeping that no commit should wait for. May wait; called now and then from a worker."""
+
+    def watch(self, notify: Callable[[], None]) -> Watch:
+        """Call *notify* from a thread of the store's own soon after somebody else committed.
+
+        A call is a hint: there may be one too many, and several commits may share one.
+        """
+
+    def history(self, newest_first: bool = True) -> Iterator[Record]:
+        """The records of the scope, in the order of versions."""
+
+    def close(self) -> None:
+        """Release everything. The scope stays."""

@@ -1,0 +1,1 @@
+"""Stores: where scopes live. Each module here implements :class:`memfs.port.store.Store`."""

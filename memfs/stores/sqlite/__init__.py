@@ -1,0 +1,13 @@
+"""The ``sqlite`` store: a directory with one database per scope. The default.
+
+- ``database``: making, checking and opening a scope's database.
+- ``gate``: the lock file that makes several writers fair.
+- ``store``: the :class:`~memfs.port.store.Store` itself, load to history.
+- ``rows``: what a row of the history means, and older bytes kept as deltas.
+- ``upkeep``: checkpoints and deltas, off the path of commits.
+- ``notice``: how one process learns of another's commits.
+"""
+
+from memfs.stores.sqlite.store import SqliteStore, open_sqlite
+
+__all__ = ["SqliteStore", "open_sqlite"]

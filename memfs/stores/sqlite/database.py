@@ -1,0 +1,183 @@
+"""Making, checking and opening the database of one scope.
+
+Nothing that memfs did not write is ever changed: an existing file is recognised by its header,
+read through an immutable connection that takes no lock and starts no recovery.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import apsw
+
+from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.port.policy import Policy
+from memfs.stores.sqlite.gate import Gate
+
+APPLICATION_ID = 0x6D656D66  # "memf"
+FORMAT = 1
+ORDINAL_BITS = 24
+"""A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
+
+# Contents are written once, in the history row of the change that brought them: one blob, one page run,
+# no copy between tables. `file` is the state now and points there; `previous` chains a memory's records.
+SCHEMA = f"""
+CREATE TABLE scope (
+  name TEXT NOT NULL,
+  policy TEXT NOT NULL,
+  pruned INTEGER NOT NULL DEFAULT 0,     -- records up to this one may be gone
+  compacted INTEGER NOT NULL DEFAULT 0   -- records up to this one have had their turn as deltas
+) STRICT;
+CREATE TABLE history (
+  record INTEGER PRIMARY KEY,
+  operation TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  previous INTEGER,
+  path TEXT NOT NULL,
+  old_path TEXT,
+  size INTEGER NOT NULL,
+  time_ns INTEGER NOT NULL,
+  mtime_ns INTEGER,
+  user TEXT NOT NULL,
+  program TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  base INTEGER,                          -- content is a delta against the content of this record
+  content BLOB
+) STRICT;
+CREATE TABLE file (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  written INTEGER NOT NULL,              -- place in write order
+  content INTEGER NOT NULL,              -- the record that holds the bytes
+  record INTEGER NOT NULL                -- the newest record of this memory
+) STRICT;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class ScopeFiles:
+    """Where one scope of a store directory lies: the database and what accompanies it."""
+
+    def __init__(self, directory: Path, scope_name: str) -> None:
+        digest = hashlib.sha256(scope_name.encode()).hexdigest()[:32]
+        self.directory = directory
+        self.database = directory / f"{digest}.db"
+        self.wal = directory / f"{digest}.db-wal"
+        self.lock = directory / f"{digest}.lock"
+        self.notices = directory / f"{digest}.notices"
+
+
+def check_library() -> None:
+    """Refuse an SQLite that can lose committed writes with several connections in WAL mode."""
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45):
+        return
+    raise StoreError(
+        f"SQLite {apsw.sqlite_lib_version()} has a bug that can lose writes (WAL reset, fixed in 3.51.3); "
+        "install a newer apsw."
+    )
+
+
+def make_directory(directory: Path) -> None:
+    """The store's own directory, private to the user, with its missing parents."""
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The store directory {directory} cannot be made: {error.strerror}.") from error
+
+
+def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Policy) -> bool:
+    """Make the scope's database if there is none, with *policy*; check one that is there.
+
+    Returns whether it was made. Raises UnsafeStorage for a file that is damaged, foreign, or
+    from a newer memfs, and leaves it as it is.
+    """
+    try:
+        gate.acquire(wait=True)
+        try:
+            if not files.database.exists() or files.database.stat().st_size == 0:
+                _make_database(files, scope_name, policy)
+                return True
+        finally:
+            gate.release()
+    except OSError as error:
+        raise StoreError(f"The store in {files.directory} cannot be used: {error.strerror}.") from error
+    _check_header(files.database)
+    return False
+
+
+def connect(files: ScopeFiles, relaxed: bool) -> apsw.Connection:
+    """A connection to a database that :func:`ensure_database` has seen.
+
+    *relaxed* commits survive a killed process, and a power cut only after a sync.
+    """
+    connection = apsw.Connection(str(files.database), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    # synchronous belongs to the connection, not to the file. A relaxed connection never checkpoints by
+    # itself: that waits for the disk, and its commits run on an event loop.
+    connection.execute(
+        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0"
+        if relaxed
+        else "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000"
+    )
+    return connection
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in *directory* survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
+    """Build the database aside and move it into place: a crash leaves none or a whole one."""
+    unfinished = files.database.with_suffix(".new")
+    for leftover in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
+        leftover.unlink(missing_ok=True)
+    os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    connection = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
+    with connection:
+        connection.execute(SCHEMA)
+        connection.execute(
+            "INSERT INTO scope (name, policy) VALUES (?, ?)", (scope_name, json.dumps(policy.to_json()))
+        )
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    unfinished.rename(files.database)
+    sync_directory(files.directory)
+
+
+def _check_header(database: Path) -> None:
+    escaped = str(database).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    try:
+        connection = apsw.Connection(
+            f"file:{escaped}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        try:
+            application_id = connection.pragma("application_id")
+            written_format = connection.pragma("user_version")
+        finally:
+            connection.close()
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise UnsafeStorage(
+            f"{database} is damaged or no database of memfs; it was left as it is."
+        ) from error
+    except apsw.Error as error:
+        raise StoreError(f"{database} cannot be read: {error}.") from error
+    if application_id != APPLICATION_ID:
+        raise UnsafeStorage(f"{database} was not written by memfs; it was left as it is.")
+    if written_format > FORMAT:
+        raise UnsafeStorage(
+            f"{database} was written by a newer memfs (format {written_format}, this one knows {FORMAT}); "
+            "upgrade memfs to open it."
+        )

@@ -1,0 +1,90 @@
+"""The lock file before which the writers of a scope queue up.
+
+SQLite's own busy handler sleeps and tries again, and lets one of four writers wait for over a
+second; the kernel's queue of flock(2) waiters is first come, first served.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from pathlib import Path
+
+from memfs.port.errors import StoreError
+from memfs.port.store import Busy
+
+PATIENCE = 10.0
+"""Seconds after which a writer gives up: somebody was stopped while holding the lock."""
+
+
+class Gate:
+    """An exclusive lock among processes, and among stores within one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = self._open()
+
+    def acquire(self, wait: bool) -> None:
+        """Take the lock. Raises Busy at once with ``wait=False``, StoreError after PATIENCE seconds."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                raise Busy from None
+            self._queue_up()
+
+    def release(self) -> None:
+        """Let the next one in."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give the lock file back."""
+        os.close(self._descriptor)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StoreError(f"The lock file {self._path} cannot be opened: {error.strerror}.") from error
+
+    def _queue_up(self) -> None:
+        """Wait in the kernel's queue, but not for ever: flock(2) itself knows no time limit.
+
+        A thread waits on a descriptor of its own and hands it over; one that is no longer waited for
+        lets go as soon as it gets the lock.
+        """
+        waiting = _Waiter(self._open())
+        if not waiting.wait(PATIENCE):
+            raise StoreError(
+                f"Another process has held the scope for {PATIENCE:.0f} seconds; look for a stopped memfs."
+            )
+        os.close(self._descriptor)
+        self._descriptor = waiting.descriptor
+
+
+class _Waiter:
+    """One thread blocked in flock(2)."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._hand_over = threading.Lock()
+        self._locked = threading.Event()
+        self._abandoned = False
+        threading.Thread(target=self._block, name="memfs-gate", daemon=True).start()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the lock came within *seconds*; the caller owns ``descriptor`` then."""
+        if self._locked.wait(seconds):
+            return True
+        with self._hand_over:
+            self._abandoned = not self._locked.is_set()
+            return not self._abandoned
+
+    def _block(self) -> None:
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        with self._hand_over:
+            if self._abandoned:
+                os.close(self.descriptor)
+            else:
+                self._locked.set()

@@ -1,0 +1,305 @@
+"""One scope in one SQLite database: load, read, commit, changes, history.
+
+Two connections: commits and what belongs to them run on one, under the gate; reads of
+bytes run on another, so that they wait for no writer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from memfs.port.change import Change, Commit, File, Origin
+from memfs.port.errors import OpenError, StoreError, UnsafeStorage
+from memfs.port.names import path_error
+from memfs.port.policy import Policy
+from memfs.port.scope import Scope
+from memfs.port.store import Busy, Record, VersionMismatch
+from memfs.stores.records import records_of
+from memfs.stores.sqlite import rows
+from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
+from memfs.stores.sqlite.gate import Gate
+from memfs.stores.sqlite.notice import NoticeFile, SqliteWatch
+from memfs.stores.sqlite.upkeep import Upkeep
+
+MOST_CHANGES = 20_000
+"""Records after which it is cheaper to load the scope anew."""
+UPKEEP_EVERY = 256
+"""Commits of a durable store after which the committer does the upkeep itself."""
+BUSY_MS = 5_000
+"""How long SQLite itself waits, where a program other than memfs holds the database."""
+
+_PUT_HISTORY = """
+INSERT INTO history (record, operation, id, previous, path, old_path, size, time_ns, mtime_ns,
+                     user, program, pid, content)
+VALUES (?, ?, ?, (SELECT record FROM file WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_PUT_FILE = """
+INSERT INTO file (id, path, size, mtime_ns, written, content, record) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET path = excluded.path, size = excluded.size, mtime_ns = excluded.mtime_ns,
+  written = excluded.written, content = excluded.content, record = excluded.record
+"""
+
+
+def open_sqlite(
+    directory: Path, scope_name: str, policy: Policy, relaxed: bool = False
+) -> tuple[SqliteStore, bool]:
+    """The store of one scope, made with *policy* if it is new, and whether it was.
+
+    Raises StoreError; its message names the file and what to do.
+    """
+    check_library()
+    make_directory(directory)
+    files = ScopeFiles(directory, scope_name)
+    gate = Gate(files.lock)
+    try:
+        made = ensure_database(files, gate, scope_name, policy)
+        return SqliteStore(files, gate, scope_name, relaxed), made
+    except BaseException:
+        gate.close()
+        raise
+
+
+class SqliteStore:
+    """One scope, opened durable (each commit is synced) or *relaxed* (``sync`` does it)."""
+
+    def __init__(self, files: ScopeFiles, gate: Gate, scope_name: str, relaxed: bool) -> None:
+        self.scope_name = scope_name
+        self.waits = not relaxed
+        self._files = files
+        self._gate = gate
+        with _storage_errors():
+            self._connection = connect(files, relaxed)
+            self._reader = connect(files, relaxed)
+            self._reader.set_busy_timeout(BUSY_MS)
+        self._reading = threading.Lock()
+        self._seen = -1
+        self._committed = False
+        self._commits_since_upkeep = 0
+        self._notice = NoticeFile(files.notices)
+        self._upkeep = Upkeep(files)
+        self._wal: int | None = None
+
+    def load(self) -> Scope:
+        """The scope as the database holds it. Refuses a state that no sequence of commands leads to."""
+        with _storage_errors(), self._reading, self._reader:
+            head = rows.select(
+                self._reader, "SELECT name, policy, (SELECT max(record) FROM history) FROM scope"
+            )
+            if len(head) != 1 or head[0][0] != self.scope_name:
+                raise UnsafeStorage(f"{self._files.database} does not hold the scope '{self.scope_name}'.")
+            policy = _policy_from(head[0][1])
+            files = [
+                File(file_id, path, size, mtime_ns, rows.version_of(content))
+                for file_id, path, size, mtime_ns, content in rows.select(
+                    self._reader, "SELECT id, path, size, mtime_ns, content FROM file ORDER BY written, path"
+                )
+            ]
+        _check_files(files, self._files.database)
+        return Scope(policy, rows.version_of(head[0][2] or 0), files)
+
+    def read(self, file_id: int, version: int) -> bytes:
+        """The bytes that the change *version* gave the memory *file_id*."""
+        with _storage_errors(), self._reading:
+            found = rows.select(
+                self._reader,
+                "SELECT record FROM history WHERE record BETWEEN ? AND ? AND id = ? AND content IS NOT NULL",
+                (rows.key_of(version, 0), rows.last_key(version), file_id),
+            )
+            content = rows.read_content(self._reader, found[0][0]) if found else None
+        if content is None:
+            raise UnsafeStorage(f"{self._files.database} lacks the bytes of version {version}.")
+        return content
+
+    def acquire(self, wait: bool) -> None:
+        """The gate, then SQLite's write lock: what is read from here on is the newest state."""
+        self._gate.acquire(wait)
+        try:
+            self._connection.set_busy_timeout(BUSY_MS if wait else 0)
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError as error:
+            self._gate.release()
+            if not wait:
+                raise Busy from None
+            raise StoreError("Another program keeps the database locked; close it and try again.") from error
+        except apsw.Error as error:
+            self._gate.release()
+            raise _translated(error) from error
+
+    def release(self) -> None:
+        """End the transaction if nothing was committed, open the gate, and give notice."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except apsw.Error as error:
+            raise _translated(error) from error
+        finally:
+            self._gate.release()
+        if self._committed:
+            self._committed = False
+            self._notice.give()
+            if self.waits and self._commits_since_upkeep >= UPKEEP_EVERY:
+                self.maintain()
+
+    def changed(self, version: int) -> bool:
+        """Whether another connection has committed since the last time this was asked."""
+        try:
+            seen: int = rows.select(self._connection, "PRAGMA data_version")[0][0]
+        except apsw.Error as error:
+            raise _translated(error) from error
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        return True
+
+    def changes(self, since: int) -> Sequence[Commit] | None:
+        """The commits after *since*, from the history; contents stay where they are."""
+        with _storage_errors():
+            found = rows.select(
+                self._connection,
+                f"SELECT {rows.COLUMNS} FROM history WHERE record > ? ORDER BY record LIMIT ?",  # noqa: S608
+                (rows.last_key(since), MOST_CHANGES + 1),
+            )
+            policy, pruned = rows.select(self._connection, "SELECT policy, pruned FROM scope")[0]
+            if len(found) > MOST_CHANGES or pruned > rows.last_key(since):
+                return None
+            return rows.commits_of(found, _policy_from(policy))
+
+    def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
+        """One transaction: a row of history for each file touched, and the state they lead to."""
+        run = self._connection.execute
+        commit = Commit(expected + 1, change, origin)
+        try:
+            newest = rows.select(self._connection, "SELECT max(record) FROM history")[0][0]
+            if rows.version_of(newest or 0) != expected:
+                raise VersionMismatch
+            self._write(commit)
+            run("COMMIT")
+        except apsw.Error as error:
+            raise _translated(error) from error
+        self._committed = True
+        self._commits_since_upkeep += 1
+        return commit
+
+    def sync(self) -> None:
+        """fdatasync of the log, on a descriptor of its own: every earlier commit lies there."""
+        try:
+            if self._wal is None:
+                self._wal = os.open(self._files.wal, os.O_RDONLY | os.O_CLOEXEC)
+            os.fdatasync(self._wal)
+        except OSError as error:
+            raise StoreError(f"The database's log cannot be synced: {error.strerror}.") from error
+
+    def maintain(self) -> None:
+        """Checkpoint the log when it has grown, and turn superseded bytes into deltas."""
+        self._commits_since_upkeep = 0
+        with _storage_errors():
+            self._upkeep.run()
+
+    def watch(self, notify: Callable[[], None]) -> SqliteWatch:
+        """Watch the notices of other processes, and the log itself."""
+        return SqliteWatch(self._files, self._notice, notify)
+
+    def history(self, newest_first: bool = True) -> Iterator[Record]:
+        """The records, read a batch at a time so that no transaction stays open between them."""
+        order, beyond, at = ("DESC", "<", 1 << 62) if newest_first else ("ASC", ">", -1)
+        query = (
+            f"SELECT {rows.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
+            f"ORDER BY record {order} LIMIT 500"
+        )
+        while True:
+            with _storage_errors(), self._reading:
+                batch = rows.select(self._reader, query, (at,))
+            if not batch:
+                return
+            yield from map(rows.record_of, batch)
+            at = batch[-1][0]
+
+    def close(self) -> None:
+        """Close the connections; the last one of a database folds its log in."""
+        with _storage_errors():
+            self._upkeep.close()
+            self._notice.close()
+            self._reader.close()
+            self._connection.close()
+        self._gate.close()
+        if self._wal is not None:
+            os.close(self._wal)
+
+    def _write(self, commit: Commit) -> None:
+        run = self._connection.execute
+        change, (time_ns, (user, program, pid)) = commit.change, commit.origin
+        contents = {put.id: put for put in change.puts}
+        records = records_of(commit)
+        for ordinal, record in enumerate(records):
+            key = rows.key_of(commit.version, ordinal)
+            put = contents.get(record.id) if record.operation in ("created", "modified") else None
+            mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
+            run(
+                _PUT_HISTORY,
+                (key, record.operation, record.id, record.id, record.path, record.old_path, record.size)
+                + (time_ns, mtime_ns, user, program, pid, content),
+            )
+            if put is not None:
+                run(
+                    _PUT_FILE,
+                    (put.id, put.path, put.size, time_ns if mtime_ns is None else mtime_ns, key, key, key),
+                )
+            elif record.operation == "renamed":
+                run("UPDATE file SET path = ?, record = ? WHERE id = ?", (record.path, key, record.id))
+            else:
+                run("DELETE FROM file WHERE id = ?", (record.id,))
+        if change.policy is not None:
+            key = rows.key_of(commit.version, len(records))
+            run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
+            run(_PUT_HISTORY, (key, "policy", 0, 0, "", None, 0, time_ns, None, user, program, pid, None))
+
+
+def _check_files(files: Sequence[File], database: Path) -> None:
+    """What is loaded must be a state that commands can lead to."""
+    paths = {file.path for file in files}
+    for file in files:
+        if file.id < 1 or file.size < 0 or path_error(file.path) is not None or file.path == "/memories":
+            raise UnsafeStorage(f"{database} lists a file that memfs cannot have written.")
+        parent = file.path
+        while (parent := parent[: parent.rfind("/")]) != "/memories":
+            if parent in paths:
+                raise UnsafeStorage(f"{database} lists {parent} both as a file and as a directory.")
+
+
+def _policy_from(recorded: str) -> Policy:
+    try:
+        return Policy.from_json(json.loads(recorded))
+    except (ValueError, AttributeError, OpenError) as error:
+        raise UnsafeStorage(f"The scope's policy cannot be read: {error}") from error
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as error:
+        raise _translated(error) from error
+
+
+def _translated(error: apsw.Error) -> StoreError:
+    """SQLite's error as the port's; its messages name no contents."""
+    match error:
+        case apsw.CorruptError() | apsw.NotADBError():
+            return UnsafeStorage("The database is damaged; it was left as it is. Restore it from a copy.")
+        case apsw.SQLError() | apsw.MismatchError() | apsw.ConstraintError():
+            return UnsafeStorage(f"The database is not as memfs wrote it: {error}.")
+        case apsw.FullError():
+            return StoreError("The disk that holds the store is full; nothing was changed.")
+        case apsw.ReadOnlyError():
+            return StoreError("The store can only be read; check the permissions of its directory.")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreError("Another program keeps the database locked; close it and try again.")
+        case _:
+            return StoreError(f"SQLite failed: {error}.")

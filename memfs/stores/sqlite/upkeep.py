@@ -1,0 +1,147 @@
+"""Upkeep of a scope's database: checkpoints, and superseded bytes turned into deltas.
+
+All of it may wait for the disk, so it runs on a connection of its own, from a worker thread,
+and holds the gate only for short transactions.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import apsw
+
+from memfs.stores.sqlite import rows
+from memfs.stores.sqlite.database import ScopeFiles, connect
+from memfs.stores.sqlite.gate import Gate
+
+CHECKPOINT_BYTES = 4 << 20
+"""The size of the log from which a checkpoint is worth its syncs."""
+BATCH = 200
+
+
+class Upkeep:
+    """The housekeeping of one scope; :meth:`run` may be called from any thread."""
+
+    def __init__(self, files: ScopeFiles) -> None:
+        self._files = files
+        self._running = threading.Lock()
+        self._connection: apsw.Connection | None = None
+        self._gate: Gate | None = None
+
+    def run(self) -> None:
+        """Do what is due now. Raises apsw.Error and StoreError."""
+        with self._running:
+            if self._connection is None:
+                self._connection = connect(self._files, relaxed=True)
+                self._connection.set_busy_timeout(1_000)
+                self._gate = Gate(self._files.lock)
+            assert self._gate is not None
+            self._checkpoint(self._connection, self._gate)
+            while self._compact(self._connection, self._gate):
+                pass
+
+    def close(self) -> None:
+        """Release the connection, if one was needed."""
+        with self._running:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            if self._gate is not None:
+                self._gate.close()
+                self._gate = None
+
+    def _checkpoint(self, connection: apsw.Connection, gate: Gate) -> None:
+        """Copy the log into the database, so that the next writer can start it over.
+
+        Under steady writing a single pass never catches up, and the log would grow without bound. The
+        first pass, without the gate, does nearly all; the second, under it, the few frames that came
+        since. The write that follows restarts the log, and with it comes a sync, here rather than in
+        somebody's commit.
+        """
+        try:
+            if self._files.wal.stat().st_size < CHECKPOINT_BYTES:
+                return
+        except FileNotFoundError:
+            return
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        gate.acquire(wait=True)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with connection:
+                connection.execute("UPDATE scope SET compacted = compacted")
+        finally:
+            gate.release()
+
+    def _compact(self, connection: apsw.Connection, gate: Gate) -> bool:
+        """Give a batch of new records their turn; whether more are waiting."""
+        since = rows.select(connection, "SELECT compacted FROM scope")[0][0]
+        fresh = rows.select(
+            connection,
+            "SELECT record, previous FROM history WHERE record > ? ORDER BY record LIMIT ?",
+            (since, BATCH),
+        )
+        if not fresh:
+            return False
+        deltas = []
+        for key, previous in fresh:
+            found = self._delta_of_previous(connection, key, previous)
+            if found is not None:
+                deltas.append(found)
+        gate.acquire(wait=True)
+        try:
+            with connection:
+                for older, base, packed in deltas:
+                    connection.execute(
+                        "UPDATE history SET base = ?, content = ? WHERE record = ? AND base IS NULL "
+                        "AND content IS NOT NULL",
+                        (base, packed, older),
+                    )
+                connection.execute("UPDATE scope SET compacted = max(compacted, ?)", (fresh[-1][0],))
+        finally:
+            gate.release()
+        return len(fresh) == BATCH
+
+    def _delta_of_previous(
+        self, connection: apsw.Connection, key: int, previous: int | None
+    ) -> tuple[int, int, bytes] | None:
+        """The bytes before those of *key* as a delta against them: which record, base, delta."""
+        older = _with_content(connection, previous)
+        if older is None or _chain_is_long(connection, older):
+            return None
+        new = rows.read_content(connection, key)
+        old = rows.read_content(connection, older)
+        if new is None or old is None:
+            return None
+        packed = rows.delta(old, new)
+        return None if packed is None else (older, key, packed)
+
+
+def _with_content(connection: apsw.Connection, key: int | None) -> int | None:
+    """The nearest record with bytes of its own, from *key* backwards (renames have none)."""
+    while key is not None:
+        found = rows.select(
+            connection, "SELECT content IS NOT NULL, previous FROM history WHERE record = ?", (key,)
+        )
+        if not found:
+            return None
+        has_content, previous = found[0]
+        if has_content:
+            return key
+        key = previous
+    return None
+
+
+def _chain_is_long(connection: apsw.Connection, key: int) -> bool:
+    """Whether as many versions before *key* as a chain may have are deltas already."""
+    at: int | None = key
+    for _ in range(rows.LONGEST_CHAIN):
+        before = rows.select(connection, "SELECT previous FROM history WHERE record = ?", (at,))
+        at = _with_content(connection, before[0][0]) if before else None
+        if at is None:
+            return False
+        is_delta = rows.select(connection, "SELECT base IS NOT NULL FROM history WHERE record = ?", (at,))[0][
+            0
+        ]
+        if not is_delta:
+            return False
+    return True
