@@ -193,7 +193,8 @@ def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
         return _not_found(path)
     freed = sum(file.size for file in files)
     return Change(
-        removes=tuple(Remove(file, evicted=False) for file in files),
+        removes=tuple(Remove(each, evicted=False) for each in files),
+        directory=path if file is None else None,
         receipt=Deleted(path, kind, len(files), freed),
     )
 
@@ -229,7 +230,11 @@ def _plan_rename(scope: Scope, command: Rename) -> Change | PortError:
         error = path_error(move.new_path)
         if error:
             return error
-    return Change(moves=moves, receipt=Renamed(old, new, _kind(file is None), len(moves)))
+    return Change(
+        moves=moves,
+        directory=old if file is None else None,
+        receipt=Renamed(old, new, _kind(file is None), len(moves)),
+    )
 
 
 def _put(

@@ -38,6 +38,7 @@ CREATE TABLE history (
   previous INTEGER,
   path TEXT NOT NULL,
   old_path TEXT,
+  directory TEXT,                        -- in a change's first record: what it deleted or renamed as a whole
   size INTEGER NOT NULL,
   time_ns INTEGER NOT NULL,
   mtime_ns INTEGER,

@@ -23,7 +23,7 @@ WINDOW = 32_768
 LONGEST_CHAIN = 20
 """Every so many versions of a memory, the bytes stay whole: it bounds the cost of reading an old one."""
 
-COLUMNS = "record, operation, id, path, old_path, size, time_ns, mtime_ns, user, program, pid"
+COLUMNS = "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, user, program, pid"
 
 
 def select(connection: apsw.Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -54,20 +54,23 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
     commits: list[Commit] = []
     parts: tuple[list[Remove], list[Move], list[Put]] = ([], [], [])
     current, origin, changed_policy = 0, Origin(0, Actor()), False
+    whole: str | None = None
 
     def finish() -> None:
         nonlocal parts, changed_policy
         if current:
             removes, moves, puts = parts
-            change = Change(tuple(removes), tuple(moves), tuple(puts), policy if changed_policy else None)
+            now = policy if changed_policy else None
+            change = Change(tuple(removes), tuple(moves), tuple(puts), now, whole)
             commits.append(Commit(current, change, origin))
         parts, changed_policy = ([], [], []), False
 
-    for key, operation, file_id, path, old_path, size, time_ns, mtime_ns, user, program, pid in rows:
+    for row in rows:
+        key, operation, file_id, path, old_path, directory, size, time_ns, mtime_ns, user, program, pid = row
         version = version_of(key)
         if version != current:
             finish()
-            current, origin = version, Origin(time_ns, Actor(user, program, pid))
+            current, origin, whole = version, Origin(time_ns, Actor(user, program, pid)), directory
         match operation:
             case "deleted" | "evicted":
                 parts[0].append(Remove(File(file_id, path, size, 0, 0), operation == "evicted"))
@@ -85,7 +88,7 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
 
 def record_of(row: Sequence[Any]) -> Record:
     """A history row (``COLUMNS``) as the store's users see it."""
-    key, operation, file_id, path, old_path, size, time_ns, _, user, program, pid = row
+    key, operation, file_id, path, old_path, _, size, time_ns, _, user, program, pid = row
     return Record(
         version_of(key), time_ns, operation, file_id, path, old_path, size, Actor(user, program, pid)
     )

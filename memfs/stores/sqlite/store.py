@@ -36,9 +36,9 @@ BUSY_MS = 5_000
 """How long SQLite itself waits, where a program other than memfs holds the database."""
 
 _PUT_HISTORY = """
-INSERT INTO history (record, operation, id, previous, path, old_path, size, time_ns, mtime_ns,
+INSERT INTO history (record, operation, id, previous, path, old_path, directory, size, time_ns, mtime_ns,
                      user, program, pid, content)
-VALUES (?, ?, ?, (SELECT record FROM file WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, (SELECT record FROM file WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _PUT_FILE = """
 INSERT INTO file (id, path, size, mtime_ns, written, content, record) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -241,10 +241,11 @@ class SqliteStore:
             key = rows.key_of(commit.version, ordinal)
             put = contents.get(record.id) if record.operation in ("created", "modified") else None
             mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
+            directory = change.directory if ordinal == 0 else None
             run(
                 _PUT_HISTORY,
-                (key, record.operation, record.id, record.id, record.path, record.old_path, record.size)
-                + (time_ns, mtime_ns, user, program, pid, content),
+                (key, record.operation, record.id, record.id, record.path, record.old_path, directory)
+                + (record.size, time_ns, mtime_ns, user, program, pid, content),
             )
             if put is not None:
                 run(
@@ -258,7 +259,10 @@ class SqliteStore:
         if change.policy is not None:
             key = rows.key_of(commit.version, len(records))
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
-            run(_PUT_HISTORY, (key, "policy", 0, 0, "", None, 0, time_ns, None, user, program, pid, None))
+            run(
+                _PUT_HISTORY,
+                (key, "policy", 0, 0, "", None, None, 0, time_ns, None, user, program, pid, None),
+            )
 
 
 def _check_files(files: Sequence[File], database: Path) -> None:
