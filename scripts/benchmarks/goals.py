@@ -90,6 +90,7 @@ def verdicts_on_costs(costs: Costs) -> Iterator[Verdict]:
     yield Verdict("from command to mounted", 0.6, costs.start_seconds, "s")
     yield Verdict("resident memory at default limits", 45.0, costs.resident_bytes / 1e6, "MB")
     yield Verdict("CPU in 10 idle seconds", 0.0, costs.idle_cpu_seconds, "s")
+    yield Verdict("wake-ups in 10 idle seconds", 10.0, costs.idle_wakeups, "")  # more would be a poll
 
 
 def verdicts_on_scale(growth: Growth) -> Iterator[Verdict]:

@@ -35,19 +35,20 @@ def install_peers() -> None:
         if subprocess.run([*pip, "install", package], check=False).returncode:
             print(f"{package}: not installed", file=sys.stderr)
     # The examples are in the source archive only; its version is the one memfs runs on.
-    wanted = f"pyfuse3=={_version('pyfuse3')}" if _version("pyfuse3") else "pyfuse3"
-    download = [*pip, "download", "--no-deps", "--no-binary", ":all:", "--dest", str(INSTALLED), wanted]
+    download = [*pip, "download", "--no-deps", "--no-binary", ":all:", "--dest", str(INSTALLED)]
+    download.append(_same_as_here("pyfuse3"))
     if subprocess.run(download, check=False).returncode:
         print("pyfuse3's source archive: not downloaded", file=sys.stderr)
     for archive in INSTALLED.glob("pyfuse3-*.tar.gz"):
         _unpack_examples(archive)
 
 
-def _version(package: str) -> str | None:
+def _same_as_here(package: str) -> str:
+    """The requirement that names the installed version, or any where it is not installed."""
     try:
-        return importlib.metadata.version(package)
+        return f"{package}=={importlib.metadata.version(package)}"
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return package
 
 
 def _unpack_examples(archive: Path) -> None:

@@ -35,8 +35,7 @@ def measure(
     """
     core = pinning_core()
     for operation in operations:
-        if sys.stderr.isatty():
-            print(f"\r{operation.name:<40}", end="", file=sys.stderr, flush=True)
+        announce(operation.name)
         # The witness too: were it elsewhere, this core would fall asleep while it is waited for.
         company = [pid for stage in stages for pid in stage.target.company()]
         with pinned(company, core):
@@ -45,6 +44,13 @@ def measure(
                     cell = figures.cell(operation.name, stage.target.name)
                     if not cell.failed:
                         take_turn(operation, stage, cell)
+    announce("")
+
+
+def announce(what: str) -> None:
+    """Say on a terminal what is being measured, in one line that is written over."""
+    if sys.stderr.isatty():
+        print(f"\r{what:<40}\r", end="", file=sys.stderr, flush=True)
 
 
 def take_turn(operation: Operation, stage: Stage, cell: Cell) -> None:

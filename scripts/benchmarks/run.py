@@ -44,7 +44,7 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
         "--only", type=_words, metavar="OP,OP", help="operations whose name contains one of these"
     )
     parser.add_argument(
-        "--targets", type=_words, metavar="A,B", help=", ".join(kind.name for kind in TARGETS)
+        "--targets", type=_targets, metavar="A,B", help=", ".join(kind.name for kind in TARGETS)
     )
     parser.add_argument("--no-shell", action="store_true", help="leave the unpinned tools out")
     parser.add_argument("--scale", action="store_true", help="also compare 100,000 files with 100 (minutes)")
@@ -70,7 +70,8 @@ def run(wanted: argparse.Namespace, work: Path) -> None:
     operations = [item for item in (*READS, *CHANGES) if _named(item, wanted.only)]
     if not operations:
         raise SystemExit(f"no operation's name contains {' or '.join(wanted.only)}")
-    print(", ".join(f"{key} {value}" for key, value in report.machine(work).items()))
+    machine = report.machine(work)
+    print(", ".join(f"{key} {value}" for key, value in machine.items()))
     table, tools, missing = Figures(), Figures(), dict[str, str]()
     costs: Costs | None = None
     growth: Growth | None = None
@@ -78,6 +79,8 @@ def run(wanted: argparse.Namespace, work: Path) -> None:
         kinds = [kind for kind in TARGETS if not wanted.targets or kind.name in wanted.targets]
         stages = list(started(kinds, work, missing, stack))
         columns = [stage.target.name for stage in stages]
+        if not stages:
+            raise SystemExit(f"nothing to measure: {missing}")
         measure(operations, stages, table, QUICK if wanted.quick else 1.0)
         if not (wanted.only or wanted.no_shell):
             measure_tools(stages, work, tools, 3 if wanted.quick else TOOL_ROUNDS)
@@ -92,7 +95,7 @@ def run(wanted: argparse.Namespace, work: Path) -> None:
     print_report(columns, missing, table, tools, costs, growth, verdicts)
     if wanted.json:
         everything = {
-            "machine": report.machine(work),
+            "machine": machine,
             "targets": {kind.name: missing.get(kind.name, "measured") for kind in kinds},
             "microseconds": table.to_json(),
             "tools_microseconds": tools.to_json(),
@@ -179,6 +182,13 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _targets(text: str) -> list[str]:
+    names, known = _words(text), [kind.name for kind in TARGETS]
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; there are {', '.join(known)}")
+    return names
 
 
 def _named(operation: Operation, words: Sequence[str] | None) -> bool:

@@ -24,7 +24,7 @@ from benchmarks.operations import (
     corpus,
     write_new,
 )
-from benchmarks.rounds import rotated, take_turn
+from benchmarks.rounds import announce, rotated, take_turn
 
 COPY = "copied"
 _ANSWERS = {"grep": 1}  # grep says 1 when the word is nowhere
@@ -79,7 +79,9 @@ def measure_tools(stages: Sequence[Stage], work: Path, figures: Figures, rounds:
         write_new(str(source / f"note-{number:03d}.md"), stages[0].text(SMALL))
     for turn in range(rounds):
         for tool in tools(source):
+            announce(tool.name)
             for stage in rotated(stages, turn):
                 cell = figures.cell(tool.name, stage.target.name)
                 if not cell.failed:
                     take_turn(tool, stage, cell)
+    announce("")

@@ -11,7 +11,6 @@ This file is both ends: :class:`Witness` in the benchmark, and the program it st
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -41,7 +40,7 @@ class Witness:
             [sys.executable, str(Path(__file__)), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ,
+            start_new_session=True,  # a Ctrl-C ends the benchmark, and the benchmark ends this
         )
         self._answer()
 
