@@ -72,11 +72,19 @@ def verdicts_on_operations(figures: Figures) -> Iterator[Verdict]:
     for row in _CHANGES:
         yield Verdict(f"{row} / bindfs", 6.0, figures.ratio(row, "memfs", "bindfs"))
     for row in _CHANGES:
-        for peer in STORING_PEERS:
-            yield Verdict(f"{row} / {peer}", 1.0, figures.ratio(row, "memfs", peer))
+        yield _ahead_of_every_peer(figures, row)
     for row, times in _THAN_EXAMPLES:
         for peer in EXAMPLES:
             yield Verdict(f"{row} / {peer}", round(1 / times, 3), figures.ratio(row, "memfs", peer))
+
+
+def _ahead_of_every_peer(figures: Figures, row: str) -> Verdict:
+    """Against the fastest of those that store anything, be it in memory as tmpfs.py does."""
+    measured = [
+        (ratio, peer) for peer in STORING_PEERS if (ratio := figures.ratio(row, "memfs", peer)) is not None
+    ]
+    ratio, peer = max(measured, default=(None, "none was measured"))
+    return Verdict(f"{row} / fastest storing peer: {peer}", 1.0, ratio)
 
 
 def verdicts_on_tools(figures: Figures) -> Iterator[Verdict]:
