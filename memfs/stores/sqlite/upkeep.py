@@ -7,6 +7,7 @@ and holds the gate only for short transactions.
 from __future__ import annotations
 
 import threading
+from collections.abc import Container
 
 import apsw
 
@@ -82,15 +83,18 @@ class Upkeep:
         )
         if not fresh:
             return False
-        deltas = []
+        deltas: dict[int, tuple[int, bytes]] = {}
         for key, previous in fresh:
-            found = self._delta_of_previous(connection, key, previous)
-            if found is not None:
-                deltas.append(found)
+            older = _with_content(connection, previous)
+            if older is None or _chain_is_long(connection, older, deltas):
+                continue
+            packed = _delta_against(connection, older, key)
+            if packed is not None:
+                deltas[older] = (key, packed)
         gate.acquire(wait=True)
         try:
             with connection:
-                for older, base, packed in deltas:
+                for older, (base, packed) in deltas.items():
                     connection.execute(
                         "UPDATE history SET base = ?, content = ? WHERE record = ? AND base IS NULL "
                         "AND content IS NOT NULL",
@@ -101,19 +105,12 @@ class Upkeep:
             gate.release()
         return len(fresh) == BATCH
 
-    def _delta_of_previous(
-        self, connection: apsw.Connection, key: int, previous: int | None
-    ) -> tuple[int, int, bytes] | None:
-        """The bytes before those of *key* as a delta against them: which record, base, delta."""
-        older = _with_content(connection, previous)
-        if older is None or _chain_is_long(connection, older):
-            return None
-        new = rows.read_content(connection, key)
-        old = rows.read_content(connection, older)
-        if new is None or old is None:
-            return None
-        packed = rows.delta(old, new)
-        return None if packed is None else (older, key, packed)
+
+def _delta_against(connection: apsw.Connection, older: int, key: int) -> bytes | None:
+    """The bytes of the record *older* as a delta against those that *key* brought, if it brought any."""
+    new = rows.read_content(connection, key)
+    old = rows.read_content(connection, older)
+    return None if new is None or old is None else rows.delta(old, new)
 
 
 def _with_content(connection: apsw.Connection, key: int | None) -> int | None:
@@ -131,17 +128,19 @@ def _with_content(connection: apsw.Connection, key: int | None) -> int | None:
     return None
 
 
-def _chain_is_long(connection: apsw.Connection, key: int) -> bool:
-    """Whether as many versions before *key* as a chain may have are deltas already."""
+def _chain_is_long(connection: apsw.Connection, key: int, to_be: Container[int]) -> bool:
+    """Whether as many versions before *key* as a chain may have are deltas, or are *to_be*."""
     at: int | None = key
     for _ in range(rows.LONGEST_CHAIN):
         before = rows.select(connection, "SELECT previous FROM history WHERE record = ?", (at,))
         at = _with_content(connection, before[0][0]) if before else None
         if at is None:
             return False
-        is_delta = rows.select(connection, "SELECT base IS NOT NULL FROM history WHERE record = ?", (at,))[0][
-            0
-        ]
-        if not is_delta:
+        if at not in to_be and not _is_delta(connection, at):
             return False
     return True
+
+
+def _is_delta(connection: apsw.Connection, key: int) -> bool:
+    found = rows.select(connection, "SELECT base IS NOT NULL FROM history WHERE record = ?", (key,))
+    return bool(found[0][0])

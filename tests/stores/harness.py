@@ -1,0 +1,67 @@
+"""What the tests of stores share: opening one with its store at hand, and reading all of a scope."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from memfs.port.change import Actor
+from memfs.port.memory import Memory
+from memfs.port.policy import Limits, Policy
+from memfs.port.receipts import DirectoryView, FileView
+from memfs.stores.sqlite import SqliteStore, open_sqlite
+from memfs.stores.sqlite.database import ScopeFiles
+
+SCOPE = "work"
+
+
+def open_pair(
+    directory: Path, relaxed: bool = False, limits: Limits | None = None
+) -> tuple[Memory, SqliteStore]:
+    """A memory over the SQLite store in *directory*, and that store; closing the memory closes both."""
+    store, _ = open_sqlite(directory, SCOPE, Policy(limits or Limits()), relaxed)
+    return Memory(store, Actor("tester", "pytest")), store
+
+
+def files_of(directory: Path) -> ScopeFiles:
+    """Where the scope of these tests lies."""
+    return ScopeFiles(directory, SCOPE)
+
+
+def must(memory: Memory, command: str, **fields: Any) -> Any:
+    """Carry out a command in wire names that has to succeed; its receipt."""
+    result = memory.execute({"command": command, **fields})
+    assert result.ok, result.to_wire()
+    return result.value
+
+
+def texts(memory: Memory, directory: str = "/memories") -> dict[str, str]:
+    """Every file below *directory* and its text, as views show them."""
+    found: dict[str, str] = {}
+    view = must(memory, "view", path=directory)
+    assert isinstance(view, DirectoryView)
+    for entry in view.entries:
+        if entry.kind == "directory":
+            found |= texts(memory, entry.path)
+        else:
+            file = must(memory, "view", path=entry.path)
+            assert isinstance(file, FileView)
+            found[entry.path] = file.text
+    return found
+
+
+def start_python(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """Run *code* in a fresh interpreter, with its output in a pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, **options
+    )
+
+
+def run_python(code: str, *arguments: str) -> str:
+    """The output of *code* in a fresh interpreter, which must end well."""
+    with start_python(code, *arguments) as process:
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return output
