@@ -48,6 +48,7 @@ class Memory:
         self._lock = threading.Lock()
         self._cache = ContentCache()
         self._snapshot = store.load()
+        self._behind = False  # whatever ``changed`` says: the last catch-up or commit has not succeeded
         self._closed = False
 
     @property
@@ -207,13 +208,15 @@ class Memory:
                 planned = planner(self._snapshot)
                 if not isinstance(planned, Change):
                     return planned
+                self._behind = True
                 commit = store.commit(planned, self._snapshot.version, Origin(time.time_ns(), actor))
+                self._apply(commit)
+                self._behind = False
+                commits.append(commit)
             except VersionMismatch:
                 continue
             finally:
                 store.release()
-            self._apply(commit)
-            commits.append(commit)
             return planned
         return PortError(
             ErrorCode.CONFLICT,
@@ -222,17 +225,19 @@ class Memory:
 
     def _take_in(self, commits: list[Commit]) -> None:
         store, scope = self._store, self._snapshot
-        if not store.changed(scope.version):
+        if not self._behind and not store.changed(scope.version):
             return
+        self._behind = True
         foreign = store.changes(scope.version)
         if foreign is None:
             fresh = store.load()
             commits.append(difference(scope, fresh))
             self._snapshot = fresh
-            return
-        for commit in foreign:
-            self._apply(commit)
-            commits.append(commit)
+        else:
+            for commit in foreign:
+                self._apply(commit)
+                commits.append(commit)
+        self._behind = False
 
     def _apply(self, commit: Commit) -> None:
         self._snapshot.apply(commit)

@@ -1,4 +1,4 @@
-"""What the tests of stores share: opening one with its store at hand, and reading all of a scope."""
+"""What the tests of stores share: a SQLite store and its memory, and other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
-from memfs.port.receipts import DirectoryView, FileView
 from memfs.stores.sqlite import SqliteStore, open_sqlite
 from memfs.stores.sqlite.database import ScopeFiles
 
@@ -28,28 +27,6 @@ def open_pair(
 def files_of(directory: Path) -> ScopeFiles:
     """Where the scope of these tests lies."""
     return ScopeFiles(directory, SCOPE)
-
-
-def must(memory: Memory, command: str, **fields: Any) -> Any:
-    """Carry out a command in wire names that has to succeed; its receipt."""
-    result = memory.execute({"command": command, **fields})
-    assert result.ok, result.to_wire()
-    return result.value
-
-
-def texts(memory: Memory, directory: str = "/memories") -> dict[str, str]:
-    """Every file below *directory* and its text, as views show them."""
-    found: dict[str, str] = {}
-    view = must(memory, "view", path=directory)
-    assert isinstance(view, DirectoryView)
-    for entry in view.entries:
-        if entry.kind == "directory":
-            found |= texts(memory, entry.path)
-        else:
-            file = must(memory, "view", path=entry.path)
-            assert isinstance(file, FileView)
-            found[entry.path] = file.text
-    return found
 
 
 def start_python(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfs.stores.sqlite import rows
-from tests.stores.harness import files_of, must, open_pair
+from tests.harness import must
+from tests.stores.harness import files_of, open_pair
 
 PATH = "/memories/notes.md"
 LINES = st.text(st.characters(codec="utf-8"), max_size=80)
