@@ -1,0 +1,84 @@
+"""How a refusal is answered to the kernel: one map, and the decorators every handler wears."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+import pyfuse3
+
+from memfs.port.errors import ErrorCode, PortError
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_ERRNOS = {
+    ErrorCode.INVALID_COMMAND: errno.EIO,
+    ErrorCode.INVALID_ARGUMENT: errno.EINVAL,
+    ErrorCode.INVALID_PATH: errno.EINVAL,
+    ErrorCode.INVALID_EXTENSION: errno.EINVAL,
+    ErrorCode.ROOT_PROTECTED: errno.EBUSY,
+    ErrorCode.PATH_CONFLICT: errno.EEXIST,
+    ErrorCode.NOT_FOUND: errno.ENOENT,
+    ErrorCode.ALREADY_EXISTS: errno.EEXIST,
+    ErrorCode.INVALID_RANGE: errno.EINVAL,
+    ErrorCode.MATCH_NOT_FOUND: errno.EIO,
+    ErrorCode.MATCH_NOT_UNIQUE: errno.EIO,
+    # ENOSPC and not EDQUOT for a full scope: programs built on libuv cannot print EDQUOT.
+    ErrorCode.LIMIT_EXCEEDED: errno.ENOSPC,
+    ErrorCode.CONFLICT: errno.ESTALE,
+    ErrorCode.UNSAFE_STORAGE: errno.EIO,
+    ErrorCode.STORAGE_ERROR: errno.EIO,
+}
+
+
+def errno_of(error: PortError) -> int:
+    """The errno that says *error* best."""
+    if error.code is ErrorCode.LIMIT_EXCEEDED and "byteLength" in error.details:
+        return errno.EFBIG  # the file itself is too large, whatever leaves
+    return _ERRNOS[error.code]
+
+
+def refusal(error: PortError) -> pyfuse3.FUSEError:
+    """*error* as an exception for the kernel."""
+    return pyfuse3.FUSEError(errno_of(error))
+
+
+def answers(handler: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """A handler that may wait, made safe: an internal fault answers EIO and is logged.
+
+    pyfuse3 ends the whole mount for any exception but FUSEError.
+    """
+
+    @functools.wraps(handler)
+    async def answering(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await handler(*args, **kwargs)
+        except pyfuse3.FUSEError:
+            raise
+        except Exception:
+            log.exception("internal fault in %s; answered EIO", handler.__name__)
+            raise pyfuse3.FUSEError(errno.EIO) from None
+
+    return answering
+
+
+def answers_at_once(handler: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """As :func:`answers`, for a handler that never waits: one coroutine less for each request."""
+
+    @functools.wraps(handler)
+    async def answering(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return handler(*args, **kwargs)
+        except pyfuse3.FUSEError:
+            raise
+        except Exception:
+            log.exception("internal fault in %s; answered EIO", handler.__name__)
+            raise pyfuse3.FUSEError(errno.EIO) from None
+
+    return answering

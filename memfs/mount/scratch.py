@@ -1,0 +1,99 @@
+"""The names of editors' and tools' temporary, lock, swap and backup files.
+
+Such a file lives in the mount and never reaches the store. The list is data: each pattern
+with the program it is for. It is for names that no memory can have; a valid memory's name
+is always a memory's, and any other name is refused, because a file that would silently
+never be stored is worse than an error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_EXTENSION = r"(?:txt|md|json|py|ya?ml|html)"
+_MEMORY = rf"[A-Za-z0-9._-]+?\.{_EXTENSION}"
+_SIX = r"[A-Za-z0-9_]{6}"
+_TAIL = "tmp|bak|bck|orig|rej|save|old|new|part|lock|vsctmp|gawk|kak|kate-swp|unison|sb-[0-9a-f]+"
+
+
+class Pattern(NamedTuple):
+    """A family of names, and who makes them."""
+
+    expression: str
+    program: str
+
+
+FILES = (
+    Pattern(r"\.(?:.+\.)?s[uvw][a-z]", "vim, nvim and nano: swap files"),
+    Pattern(r".+~", "vim, emacs and many others: backups, undo files, numbered backups"),
+    Pattern(r"\.?#.*", "emacs, joe, jed, mcedit, ne: locks and autosaves"),
+    Pattern(r"DEADJOE", "joe: what it had open when it was killed"),
+    Pattern(r"\.~lock\..*#", "LibreOffice: locks"),
+    Pattern(
+        rf"\.?(?:\.?(?:tmp|syncthing|unison)\.)?{_MEMORY}\.(?:{_TAIL})(?:[.-][A-Za-z0-9]+)*",
+        "a memory's name with a tail: agents, patch, sed -i.bak, VS Code, gawk, kak, kate, Syncthing, unison",
+    ),
+    Pattern(
+        rf"\.?(?:\.?tmp\.)?{_MEMORY}\.(?:\d{{5,12}}|o?{_SIX}|XXXX{_SIX})",
+        "a memory's name with random characters: GLib, patch, mg, rsync, dte, write-file-atomic",
+    ),
+    Pattern(rf"{_MEMORY}\.[0-9a-f]{{8,64}}\.tmp", "the reference filesystem MCP server"),
+    Pattern(rf"{_MEMORY}{_SIX}\.(?:bck|new|tmp)", "Helix, KDE's KSaveFile"),
+    Pattern(rf"{_MEMORY}___jb_(?:tmp|old|bak)___", "JetBrains' IDEs"),
+    Pattern(
+        rf"(?:sed|XX|cooledit|d2utmp|tilde-backup-|\.goutputstream-|qt_temp\.|\.tmp){_SIX}",
+        "sed -i, perl -i, mcedit, dos2unix, tilde, GIO, Qt",
+    ),
+    Pattern(r"[A-Za-z0-9._-]+\.(?:tmp|temp|bak|old|orig|part|swp|lock)", "Python's with_suffix, steno"),
+    Pattern(r"tmp[A-Za-z0-9_]{6,8}", "Python's tempfile, emacs' precious files"),
+    Pattern(r"\.tmp-[A-Za-z0-9-]+", "Anthropic's SDK"),
+    Pattern(r"\.subl[0-9a-f]+\.tmp", "Sublime Text"),
+    Pattern(r"\..+\.unison\.tmp", "unison"),
+    Pattern(r"\.(?:fuse_hidden|nfs)[0-9a-f]+", "libfuse and NFS: files removed while open"),
+    Pattern(r"tmpclaude-[0-9a-f]+-cwd", "Claude Code"),
+    Pattern(r"\._.*", "macOS: AppleDouble"),
+    Pattern(r"\.DS_Store|Thumbs\.db|desktop\.ini|\.directory", "file managers' own notes"),
+)
+DIRECTORIES = (
+    Pattern(r"\.~tmp~", "rsync --delay-updates"),
+    Pattern(r"\.sb-.*", "macOS: safe saves"),
+    Pattern(r"\.obsidian", "Obsidian: settings"),
+    Pattern(r"\.vscode", "VS Code: settings"),
+    Pattern(r"\.idea", "JetBrains' IDEs: settings"),
+)
+REFUSED = (
+    Pattern(r"\.git", "git: a repository in a memory would hold its own copies of everything"),
+    Pattern(r"\.Trash.*", "file managers: a memory moved to the trash would leave the store"),
+)
+"""Directories that are refused with EPERM, so that the programs say so plainly."""
+
+
+def _matcher(patterns: tuple[Pattern, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern.expression})" for pattern in patterns))
+
+
+_FILES, _DIRECTORIES, _REFUSED = _matcher(FILES), _matcher(DIRECTORIES), _matcher(REFUSED)
+
+
+def is_scratch_file(name: str) -> bool:
+    """Whether *name*, which is no memory's, is a known program's temporary file."""
+    return _FILES.fullmatch(name) is not None or _is_vim_probe(name)
+
+
+def is_scratch_directory(name: str) -> bool:
+    """Whether everything inside a directory of this name is scratch."""
+    return _DIRECTORIES.fullmatch(name) is not None
+
+
+def is_refused_directory(name: str) -> bool:
+    """Whether a directory of this name is refused as such, and not just for its form."""
+    return _REFUSED.fullmatch(name) is not None
+
+
+def _is_vim_probe(name: str) -> bool:
+    """Vim looks for a free name among 4913, 5036, 5159, … to try whether it may create files."""
+    if not (4 <= len(name) <= 5 and name.isascii() and name.isdigit()):
+        return False
+    number = int(name)
+    return 4913 <= number <= 99999 and (number - 4913) % 123 == 0

@@ -1,0 +1,233 @@
+"""One mount from its beginning to its end: mount, serve, and leave nothing behind.
+
+pyfuse3 keeps its session in module state: one mount per process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyfuse3
+import trio
+from pyfuse3 import FUSEError
+
+from memfs.mount import fastloop
+from memfs.mount.empty import EmptyDirectories
+from memfs.mount.nodes import FileNode
+from memfs.mount.notices import Notices
+from memfs.mount.operations import Operations
+from memfs.mount.saves import Saves
+from memfs.mount.staging import whole_characters
+from memfs.mount.tree import Tree
+from memfs.port.errors import StoreError
+from memfs.port.memory import Memory
+
+log = logging.getLogger(__name__)
+
+SYNC_SECONDS = 5.0
+"""How long a committed change may wait until it survives a power cut, unless somebody asks earlier."""
+APPEND_SECONDS = 3.0
+"""How often a file that is held open and only appended to is committed."""
+UNMOUNT_SECONDS = 5.0
+
+
+class MountError(Exception):
+    """The mount could not be made; the message is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountOptions:
+    """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has."""
+
+    state: Path
+    read_only: bool = False
+    allow_other: bool = False
+    umask: int = 0o077
+
+
+def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callable[[], None]) -> None:
+    """Mount *memory* on the directory *mountpoint* and serve until it is unmounted.
+
+    *ready* is called once the directory answers. SIGTERM and SIGINT unmount too. What is staged is
+    committed, and everything synced, before this returns; *memory* stays open. Raises MountError.
+    """
+    try:
+        empty = EmptyDirectories(options.state)
+    except OSError as error:
+        raise MountError(f"The mount's state in {options.state} cannot be used: {error.strerror}.") from error
+    try:
+        notices = Notices()
+        tree = Tree(memory.snapshot, empty, notices, options.umask)
+        saves = Saves(memory, tree)
+        try:
+            pyfuse3.init(Operations(tree, saves), mountpoint, _fuse_options(options))
+        except (RuntimeError, OSError) as error:
+            raise MountError(_why_not(mountpoint, options)) from error
+        try:
+            fastloop.install(lambda: saves.suspended == 0)
+            notices.start()
+            trio.run(_Session(memory, mountpoint, tree, saves, ready).run)
+        finally:
+            notices.stop()
+            pyfuse3.close(unmount=True)
+            fastloop.remove()
+    finally:
+        empty.close()
+
+
+def _fuse_options(options: MountOptions) -> set[str]:
+    chosen = {"fsname=memfs", "subtype=memfs", "default_permissions"}
+    if options.allow_other:
+        chosen.add("allow_other")
+    if options.read_only:
+        chosen.add("ro")
+    return chosen
+
+
+def _why_not(mountpoint: str, options: MountOptions) -> str:
+    """The likeliest reason: libfuse has printed its own and gives none to its caller."""
+    if not os.path.exists("/dev/fuse"):
+        return "There is no /dev/fuse: load the module (modprobe fuse), or give the container the device."
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "/dev/fuse may not be opened by this user; its mode should be 0666."
+    if os.getuid() and shutil.which("fusermount3") is None:
+        return "fusermount3 is missing: install the package fuse3."
+    if options.allow_other and os.getuid():
+        return f"{mountpoint} could not be mounted; --allow-other needs user_allow_other in /etc/fuse.conf."
+    return f"{mountpoint} could not be mounted; the lines above say what the system refused."
+
+
+class _Session:
+    """The tasks of a running mount."""
+
+    def __init__(
+        self, memory: Memory, mountpoint: str, tree: Tree, saves: Saves, ready: Callable[[], None]
+    ) -> None:
+        self._memory = memory
+        self._mountpoint = mountpoint
+        self._tree = tree
+        self._saves = saves
+        self._ready = ready
+        self._foreign = trio.Event()
+
+    async def run(self) -> None:
+        token = trio.lowlevel.current_trio_token()
+
+        def somebody_committed() -> None:
+            try:
+                token.run_sync_soon(self._foreign.set, idempotent=True)
+            except trio.RunFinishedError:
+                return  # the last notice of a mount that has ended
+
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._stop_on_signal)
+            watch = self._memory.watch(somebody_committed)
+            try:
+                nursery.start_soon(self._follow)
+                nursery.start_soon(self._keep_synced)
+                nursery.start_soon(self._keep_appended)
+                nursery.start_soon(self._tell_ready)
+                await pyfuse3.main()
+            finally:
+                await trio.to_thread.run_sync(watch.close)
+            nursery.cancel_scope.cancel()
+        await self._finish()
+
+    async def _tell_ready(self) -> None:
+        """Ask the mount itself, as a program would, before anybody is told that it is there."""
+        await trio.to_thread.run_sync(partial(os.statvfs, self._mountpoint), abandon_on_cancel=True)
+        self._ready()
+
+    async def _stop_on_signal(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                # While requests are still served, so that the kernel can hand over what it holds.
+                if not await trio.to_thread.run_sync(
+                    partial(_unmount, self._mountpoint), abandon_on_cancel=True
+                ):
+                    await self._commit_all()
+                    pyfuse3.terminate()
+
+    async def _follow(self) -> None:
+        """What another process commits, seen here at once."""
+        while True:
+            await self._foreign.wait()
+            self._foreign = trio.Event()
+            try:
+                await self._saves.catch_up()
+            except StoreError as error:
+                log.error("changes from elsewhere cannot be read: %s", error)
+
+    async def _keep_synced(self) -> None:
+        while True:
+            await self._saves.unsynced.wait()
+            await trio.sleep(SYNC_SECONDS)
+            self._saves.unsynced = trio.Event()
+            try:
+                await self._saves.sync()
+                await trio.to_thread.run_sync(self._memory.maintain)
+            except StoreError as error:
+                log.error("the store cannot be synced: %s", error)
+
+    async def _keep_appended(self) -> None:
+        """Commit long-held appends (a log, a chat) in passing, up to the last whole character."""
+        while True:
+            await self._saves.appending.wait()
+            await trio.sleep(APPEND_SECONDS)
+            self._saves.appending = trio.Event()
+            for node in self._staged():
+                staged = node.staged
+                if staged is None or not staged.written or not staged.appended or staged.poison:
+                    continue
+                whole = whole_characters(staged.buffer)
+                if whole:
+                    try:
+                        await self._saves.commit(node, whole)
+                    except FUSEError as error:
+                        log.warning("an append was refused before its close: %s", error)
+
+    async def _finish(self) -> None:
+        """Nobody can reach the mount any more: commit what its files still hold, and sync."""
+        await self._commit_all()
+        try:
+            await trio.to_thread.run_sync(self._memory.sync)
+        except StoreError as error:
+            log.error("the store cannot be synced: %s", error)
+
+    async def _commit_all(self) -> None:
+        for node in self._staged():
+            try:
+                await self._saves.commit(node)
+            except FUSEError as error:
+                log.error("%s could not be saved: %s", self._tree.path_of(node), error)
+
+    def _staged(self) -> list[FileNode]:
+        return [node for node in self._tree.files_below(self._tree.root) if node.has_pending]
+
+
+def _unmount(mountpoint: str) -> bool:
+    """Whether the system let go of the mount: it does not while a program is in it."""
+    program = shutil.which("fusermount3")
+    if program is None:
+        return False
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program and our own mount point
+            [program, "-u", "-q", "--", mountpoint],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=UNMOUNT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
