@@ -60,7 +60,9 @@ def _plan_view(scope: Scope, command: View, content: Content) -> Plan:
     path = command.path
     file = scope.file(path)
     if file is not None:
-        text = content(file).decode()
+        text = _text_of(file, content)
+        if isinstance(text, PortError):
+            return text
         return _view_file(path, text, file.size, command.view_range)
     if not scope.is_directory(path):
         return _not_found(path)
@@ -132,7 +134,9 @@ def _plan_str_replace(scope: Scope, command: StrReplace, content: Content) -> Ch
     file = _existing_file(scope, path)
     if isinstance(file, PortError):
         return file
-    text = content(file).decode()
+    text = _text_of(file, content)
+    if isinstance(text, PortError):
+        return text
     first = text.find(old)
     if first < 0:
         return PortError(
@@ -167,7 +171,10 @@ def _plan_insert(scope: Scope, command: Insert, content: Content) -> Change | Po
     file = _existing_file(scope, path)
     if isinstance(file, PortError):
         return file
-    lines = logical_lines(content(file).decode())
+    text = _text_of(file, content)
+    if isinstance(text, PortError):
+        return text
+    lines = logical_lines(text)
     if at > len(lines):
         return PortError(
             ErrorCode.INVALID_RANGE,
@@ -318,6 +325,17 @@ def _existing_file(scope: Scope, path: str) -> File | PortError:
     if scope.is_directory(path):
         return PortError(ErrorCode.PATH_CONFLICT, f"{path} is a directory; name a file in it.", path)
     return _not_found(path)
+
+
+def _text_of(file: File, content: Content) -> str | PortError:
+    try:
+        return content(file).decode()
+    except UnicodeDecodeError:
+        return PortError(
+            ErrorCode.UNSAFE_STORAGE,
+            f"What is stored for {file.path} is no UTF-8, so memfs did not write it; restore it from a copy.",
+            file.path,
+        )
 
 
 def _root_protected(path: str, what: str) -> PortError | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
@@ -14,6 +19,7 @@ from memfs.stores.sqlite import SqliteStore, open_sqlite
 from memfs.stores.sqlite.database import ScopeFiles
 
 SCOPE = "work"
+NOBODY = 65534
 
 
 def open_pair(
@@ -27,6 +33,35 @@ def open_pair(
 def files_of(directory: Path) -> ScopeFiles:
     """Where the scope of these tests lies."""
     return ScopeFiles(directory, SCOPE)
+
+
+@contextmanager
+def ordinary_user(*owned: Path) -> Iterator[None]:
+    """Run as a user whom permissions bind, who owns *owned*: root becomes nobody for the while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in owned:
+        os.chown(path, NOBODY, NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextmanager
+def small_disk(mount_point: Path) -> Iterator[None]:
+    """A file system of half a megabyte on *mount_point*."""
+    if os.geteuid() != 0:
+        pytest.skip("machine: only root can mount a small file system")
+    options = ["-t", "tmpfs", "-o", "size=512k", "tmpfs", str(mount_point)]
+    if subprocess.run(["mount", *options], check=False, capture_output=True).returncode:
+        pytest.skip("machine: mount(8) is not allowed here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount_point)], check=True)
 
 
 def start_python(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -1,6 +1,7 @@
 """The ``sqlite`` store: a directory with one database per scope. The default.
 
 - ``database``: making, checking and opening a scope's database.
+- ``failures``: SQLite's errors as the port's.
 - ``gate``: the lock file that makes several writers fair.
 - ``store``: the :class:`~memfs.port.store.Store` itself, load to history.
 - ``rows``: what a row of the history means, and older bytes kept as deltas.

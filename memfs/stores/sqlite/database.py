@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.policy import Policy
+from memfs.stores.sqlite.failures import storage_errors
 from memfs.stores.sqlite.gate import Gate
 
 APPLICATION_ID = 0x6D656D66  # "memf"
@@ -88,8 +91,11 @@ def check_library() -> None:
 def make_directory(directory: Path) -> None:
     """The store's own directory, private to the user, with its missing parents."""
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir(mode=0o700 if path == directory else 0o777, exist_ok=True)
+            with suppress(PermissionError):  # a directory that may not be read cannot be opened to sync it
+                sync_directory(path.parent)
     except OSError as error:
         raise StoreError(f"The store directory {directory} cannot be made: {error.strerror}.") from error
 
@@ -103,8 +109,9 @@ def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Poli
     try:
         gate.acquire(wait=True)
         try:
-            if not files.database.exists() or files.database.stat().st_size == 0:
-                _make_database(files, scope_name, policy)
+            if not _is_there(files):
+                with storage_errors():
+                    _make_database(files, scope_name, policy)
                 return True
         finally:
             gate.release()
@@ -120,14 +127,18 @@ def connect(files: ScopeFiles, relaxed: bool) -> apsw.Connection:
     *relaxed* commits survive a killed process, and a power cut only after a sync.
     """
     connection = apsw.Connection(str(files.database), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    # synchronous belongs to the connection, not to the file. A relaxed connection never checkpoints by
-    # itself: that waits for the disk, and its commits run on an event loop.
-    connection.execute(
-        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0"
-        if relaxed
-        else "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000"
-    )
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        # synchronous belongs to the connection, not to the file. A relaxed connection never checkpoints by
+        # itself: that waits for the disk, and its commits run on an event loop.
+        connection.execute(
+            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0"
+            if relaxed
+            else "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000"
+        )
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -140,6 +151,22 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _is_there(files: ScopeFiles) -> bool:
+    """Whether there is a database to open. Nothing else may stand in its place, nor be left of an old one."""
+    try:
+        status = files.database.lstat()
+    except FileNotFoundError:
+        status = None
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise UnsafeStorage(f"{files.database} is a link or no ordinary file; it was left as it is.")
+    if status is not None and status.st_size > 0:
+        return True
+    if files.wal.exists() and files.wal.stat().st_size > 0:
+        # SQLite would play this log into whatever database lies beside it.
+        raise UnsafeStorage(f"{files.wal} has lost its database; it was left as it is. Restore both.")
+    return False
+
+
 def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
     """Build the database aside and move it into place: a crash leaves none or a whole one."""
     unfinished = files.database.with_suffix(".new")
@@ -147,13 +174,15 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
         leftover.unlink(missing_ok=True)
     os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     connection = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
-    with connection:
-        connection.execute(SCHEMA)
-        connection.execute(
-            "INSERT INTO scope (name, policy) VALUES (?, ?)", (scope_name, json.dumps(policy.to_json()))
-        )
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.close()
+    try:
+        with connection:
+            connection.execute(SCHEMA)
+            connection.execute(
+                "INSERT INTO scope (name, policy) VALUES (?, ?)", (scope_name, json.dumps(policy.to_json()))
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
     unfinished.rename(files.database)
     sync_directory(files.directory)
 

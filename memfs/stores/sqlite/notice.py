@@ -15,6 +15,7 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from inotify_simple import INotify, flags
@@ -51,7 +52,8 @@ class NoticeFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-            (self._directory / self.name).unlink(missing_ok=True)
+            with suppress(OSError):  # left behind, it is swept by the next process that makes one
+                (self._directory / self.name).unlink()
 
     def _open(self) -> int:
         self._directory.mkdir(mode=0o700, exist_ok=True)

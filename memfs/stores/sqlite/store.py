@@ -7,10 +7,10 @@ bytes run on another, so that they wait for no writer.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -24,9 +24,12 @@ from memfs.port.store import Busy, Record, VersionMismatch
 from memfs.stores.records import records_of
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
+from memfs.stores.sqlite.failures import storage_errors, translated
 from memfs.stores.sqlite.gate import Gate
 from memfs.stores.sqlite.notice import NoticeFile, SqliteWatch
 from memfs.stores.sqlite.upkeep import Upkeep
+
+log = logging.getLogger(__name__)
 
 MOST_CHANGES = 20_000
 """Records after which it is cheaper to load the scope anew."""
@@ -74,7 +77,7 @@ class SqliteStore:
         self.waits = not relaxed
         self._files = files
         self._gate = gate
-        with _storage_errors():
+        with storage_errors():
             self._connection = connect(files, relaxed)
             self._reader = connect(files, relaxed)
             self._reader.set_busy_timeout(BUSY_MS)
@@ -88,7 +91,7 @@ class SqliteStore:
 
     def load(self) -> Scope:
         """The scope as the database holds it. Refuses a state that no sequence of commands leads to."""
-        with _storage_errors(), self._reading, self._reader:
+        with storage_errors(), self._reading, self._reader:
             head = rows.select(
                 self._reader, "SELECT name, policy, (SELECT max(record) FROM history) FROM scope"
             )
@@ -106,7 +109,7 @@ class SqliteStore:
 
     def read(self, file_id: int, version: int) -> bytes:
         """The bytes that the change *version* gave the memory *file_id*."""
-        with _storage_errors(), self._reading:
+        with storage_errors(), self._reading:
             found = rows.select(
                 self._reader,
                 "SELECT record FROM history WHERE record BETWEEN ? AND ? AND id = ? AND content IS NOT NULL",
@@ -130,7 +133,7 @@ class SqliteStore:
             raise StoreError("Another program keeps the database locked; close it and try again.") from error
         except apsw.Error as error:
             self._gate.release()
-            raise _translated(error) from error
+            raise translated(error) from error
 
     def release(self) -> None:
         """End the transaction if nothing was committed, open the gate, and give notice."""
@@ -138,21 +141,21 @@ class SqliteStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         finally:
             self._gate.release()
         if self._committed:
             self._committed = False
             self._notice.give()
             if self.waits and self._commits_since_upkeep >= UPKEEP_EVERY:
-                self.maintain()
+                self._maintain_or_log()
 
     def changed(self, version: int) -> bool:
         """Whether another connection has committed since the last time this was asked."""
         try:
             seen: int = rows.select(self._connection, "PRAGMA data_version")[0][0]
         except apsw.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         if seen == self._seen:
             return False
         self._seen = seen
@@ -160,7 +163,7 @@ class SqliteStore:
 
     def changes(self, since: int) -> Sequence[Commit] | None:
         """The commits after *since*, from the history; contents stay where they are."""
-        with _storage_errors():
+        with storage_errors():
             found = rows.select(
                 self._connection,
                 f"SELECT {rows.COLUMNS} FROM history WHERE record > ? ORDER BY record LIMIT ?",  # noqa: S608
@@ -182,7 +185,7 @@ class SqliteStore:
             self._write(commit)
             run("COMMIT")
         except apsw.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         self._committed = True
         self._commits_since_upkeep += 1
         return commit
@@ -199,12 +202,17 @@ class SqliteStore:
     def maintain(self) -> None:
         """Checkpoint the log when it has grown, and turn superseded bytes into deltas."""
         self._commits_since_upkeep = 0
-        with _storage_errors():
+        with storage_errors():
             self._upkeep.run()
 
     def watch(self, notify: Callable[[], None]) -> SqliteWatch:
         """Watch the notices of other processes, and the log itself."""
-        return SqliteWatch(self._files, self._notice, notify)
+        try:
+            return SqliteWatch(self._files, self._notice, notify)
+        except OSError as error:
+            raise StoreError(
+                f"The notices {self._files.notices} cannot be watched: {error.strerror}."
+            ) from error
 
     def history(self, newest_first: bool = True) -> Iterator[Record]:
         """The records, read a batch at a time so that no transaction stays open between them."""
@@ -214,7 +222,7 @@ class SqliteStore:
             f"ORDER BY record {order} LIMIT 500"
         )
         while True:
-            with _storage_errors(), self._reading:
+            with storage_errors(), self._reading:
                 batch = rows.select(self._reader, query, (at,))
             if not batch:
                 return
@@ -223,7 +231,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close the connections; the last one of a database folds its log in."""
-        with _storage_errors():
+        with storage_errors():
             self._upkeep.close()
             self._notice.close()
             self._reader.close()
@@ -231,6 +239,13 @@ class SqliteStore:
         self._gate.close()
         if self._wal is not None:
             os.close(self._wal)
+
+    def _maintain_or_log(self) -> None:
+        """The upkeep after a commit, which stands: what fails here is tried again later."""
+        try:
+            self.maintain()
+        except StoreError as error:
+            log.warning("the upkeep of scope %r failed: %s", self.scope_name, error)
 
     def _write(self, commit: Commit) -> None:
         run = self._connection.execute
@@ -280,30 +295,5 @@ def _check_files(files: Sequence[File], database: Path) -> None:
 def _policy_from(recorded: str) -> Policy:
     try:
         return Policy.from_json(json.loads(recorded))
-    except (ValueError, AttributeError, OpenError) as error:
+    except (ValueError, TypeError, OpenError) as error:
         raise UnsafeStorage(f"The scope's policy cannot be read: {error}") from error
-
-
-@contextmanager
-def _storage_errors() -> Iterator[None]:
-    try:
-        yield
-    except apsw.Error as error:
-        raise _translated(error) from error
-
-
-def _translated(error: apsw.Error) -> StoreError:
-    """SQLite's error as the port's; its messages name no contents."""
-    match error:
-        case apsw.CorruptError() | apsw.NotADBError():
-            return UnsafeStorage("The database is damaged; it was left as it is. Restore it from a copy.")
-        case apsw.SQLError() | apsw.MismatchError() | apsw.ConstraintError():
-            return UnsafeStorage(f"The database is not as memfs wrote it: {error}.")
-        case apsw.FullError():
-            return StoreError("The disk that holds the store is full; nothing was changed.")
-        case apsw.ReadOnlyError():
-            return StoreError("The store can only be read; check the permissions of its directory.")
-        case apsw.BusyError() | apsw.LockedError():
-            return StoreError("Another program keeps the database locked; close it and try again.")
-        case _:
-            return StoreError(f"SQLite failed: {error}.")

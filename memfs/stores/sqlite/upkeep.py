@@ -28,22 +28,26 @@ class Upkeep:
         self._running = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._gate: Gate | None = None
+        self._closed = False
 
     def run(self) -> None:
-        """Do what is due now. Raises apsw.Error and StoreError."""
+        """Do what is due now; nothing once closed. Raises apsw.Error and StoreError."""
         with self._running:
+            if self._closed:
+                return
+            if self._gate is None:
+                self._gate = Gate(self._files.lock)
             if self._connection is None:
                 self._connection = connect(self._files, relaxed=True)
                 self._connection.set_busy_timeout(1_000)
-                self._gate = Gate(self._files.lock)
-            assert self._gate is not None
             self._checkpoint(self._connection, self._gate)
             while self._compact(self._connection, self._gate):
                 pass
 
     def close(self) -> None:
-        """Release the connection, if one was needed."""
+        """Release the connection, if one was needed; waits for a run to end."""
         with self._running:
+            self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
