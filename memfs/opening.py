@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from memfs.places import default_store, memfs_mount_above
+from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.memory import Memory
@@ -115,7 +115,7 @@ def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> t
 
 def _parsed(url: str | None) -> tuple[str, Path]:
     if url is None:
-        return "sqlite", Path(os.path.realpath(default_store()))
+        return "sqlite", Path(resolve(str(default_store())))
     kind, colon, path = url.partition(":")
     if colon and kind == "simple":
         if path:
@@ -126,7 +126,7 @@ def _parsed(url: str | None) -> tuple[str, Path]:
     if colon and kind == "sqlite":
         if not path or "\0" in path:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, "Name the store's directory, as in sqlite:PATH.")
-        return kind, Path(os.path.realpath(os.path.expanduser(path)))
+        return kind, Path(resolve(os.path.expanduser(path)))
     raise OpenError(
         ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."
     )

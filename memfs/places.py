@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILESYSTEM_TYPE = "fuse.memfs"
+_MOST_LINKS = 40  # the kernel's own bound
 
 
 def data_directory() -> Path:
@@ -63,6 +64,34 @@ def memfs_mount_above(path: str) -> str | None:
     return max(found, key=len, default=None)
 
 
+def resolve(path: str) -> str:
+    """*path* absolute and free of links, without a question to any memfs mount.
+
+    A dead mount answers nothing and a hung one never does, so what lies in one is taken as it is spelled.
+    """
+    mounts = [mount.path for mount in mount_points() if mount.filesystem == FILESYSTEM_TYPE]
+    pending = (path if path.startswith("/") else f"{os.getcwd()}/{path}").split("/")[::-1]
+    resolved, links = "", 0
+    while pending:
+        name = pending.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            resolved = resolved.rpartition("/")[0]
+            continue
+        candidate = f"{resolved}/{name}"
+        in_mount = any(candidate == mount or candidate.startswith(mount + "/") for mount in mounts)
+        target = None if in_mount or links == _MOST_LINKS else _link_target(candidate)
+        if target is None:
+            resolved = candidate
+            continue
+        links += 1
+        if target.startswith("/"):
+            resolved = ""
+        pending.extend(target.split("/")[::-1])
+    return resolved or "/"
+
+
 def make_private(directory: Path) -> Path:
     """Make *directory* with its missing parents, for the user alone, and return it."""
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +103,13 @@ def _base(variable: str, fallback: str) -> Path:
     named = os.environ.get(variable, "")
     # The specification: a relative path in these variables is invalid and to be ignored.
     return Path(named) if named.startswith("/") else Path.home() / fallback
+
+
+def _link_target(path: str) -> str | None:
+    try:
+        return os.readlink(path)
+    except OSError:  # no link, or nothing there
+        return None
 
 
 def _unescaped(field: str) -> str:

@@ -1,0 +1,77 @@
+"""The command line, ``memfs COMMAND``: finds the command, runs it, and says what went wrong.
+
+- ``parser``: every command's arguments and help, on one page.
+- ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
+- ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
+- ``running``: the list of mounts that run.
+
+Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from memfs.cli.complaint import Complaint, Status
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, by default the one this process was started with; its exit status."""
+    _open_standard_descriptors()
+    try:
+        status = _run(sys.argv[1:] if arguments is None else list(arguments))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does. Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Status.READER_GONE
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    except Exception as error:
+        if os.environ.get("MEMFS_DEBUG"):
+            raise
+        sentence, status = _explained(error)
+        print(f"memfs: {sentence}", file=sys.stderr)
+        return status
+
+
+def _run(arguments: list[str]) -> int:
+    from importlib import import_module
+
+    from memfs.cli.parser import MODULE_OF, parse
+
+    options = parse(arguments)
+    if isinstance(options, int):
+        return options
+    status: int = import_module(MODULE_OF[options.command]).run(options)
+    return status
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    if isinstance(error, Complaint):
+        return str(error), error.status
+    from memfs.port.errors import ErrorCode, OpenError, StoreError
+
+    if isinstance(error, OpenError):
+        wrong_usage = error.error.code == ErrorCode.INVALID_ARGUMENT
+        return error.error.message, Status.USAGE if wrong_usage else Status.STORE_FAILED
+    if isinstance(error, StoreError):
+        return error.message, Status.STORE_FAILED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or type(error).__name__}.", Status.REFUSED
+    fault = f"memfs itself is at fault here ({type(error).__name__}: {error})"
+    return f"{fault}. Please report it, with what MEMFS_DEBUG=1 shows.", Status.OUR_FAULT
+
+
+def _open_standard_descriptors() -> None:
+    """A process started with 0, 1 or 2 closed would find its database there, and print into it."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)

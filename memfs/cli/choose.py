@@ -1,0 +1,111 @@
+"""Which memory a command is about, and what its paths mean: the one place that decides it.
+
+``memfs --help`` states the order (``parser.WHICH_MEMORY``). Mounts are looked up in the lists of
+running mounts and never asked: one that is dead still says which memory it was.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+from memfs.cli.complaint import Complaint, Status
+from memfs.cli.running import Mount, mount_holding
+from memfs.opening import DEFAULT_SCOPE, canonical_url
+from memfs.places import resolve
+from memfs.port.names import ROOT
+
+_RULES = ("max_files", "max_total_bytes", "max_file_bytes", "extensions")
+
+
+class Chosen(NamedTuple):
+    """A memory, by the canonical URL of its store and its scope."""
+
+    store: str
+    scope: str
+
+    def is_on(self, mount: Mount) -> bool:
+        """Whether *mount* shows this memory."""
+        return (mount.store, mount.scope) == self
+
+    @property
+    def ends_with_its_process(self) -> bool:
+        """Whether nothing of this memory outlives the process that opens it."""
+        return self.store == "simple:"
+
+
+def named(options: Namespace) -> Chosen | None:
+    """The memory that ``--memory``, ``--store`` or ``--scope`` name, or None."""
+    if options.memory is not None:
+        if options.store is not None or options.scope is not None:
+            raise Complaint("Name the memory by --memory, or by --store and --scope, not both.", Status.USAGE)
+        from memfs.cli.config import configured
+
+        found = configured(options.memory)
+        return Chosen(canonical_url(found.store), found.scope or DEFAULT_SCOPE)
+    if options.store is None and options.scope is None:
+        return None
+    return Chosen(canonical_url(options.store), DEFAULT_SCOPE if options.scope is None else options.scope)
+
+
+def choose(options: Namespace, path: str | None = None) -> Chosen:
+    """The memory a command is about; *path* is the one it was given, if it takes one."""
+    explicit = named(options)
+    if explicit is not None:
+        return explicit
+    mount = (_mount_at(path) if path else None) or _mount_at(".")
+    if mount is None:
+        return default_memory()
+    chosen = Chosen(mount.store, mount.scope)
+    if chosen.ends_with_its_process:
+        raise Complaint(
+            f"The memory on {mount.mountpoint} is kept in its mount's process only; work in the directory."
+        )
+    return chosen
+
+
+def default_memory() -> Chosen:
+    """The memory of those who name none."""
+    return Chosen(canonical_url(None), DEFAULT_SCOPE)
+
+
+def port_path(path: str, chosen: Chosen) -> str:
+    """What the port calls *path*. What fits nowhere is left as it is, for the port to refuse."""
+    if not path:  # a variable that is not set, say; it must not mean the directory one is in
+        return path
+    absolute = path.startswith("/")
+    mount = _mount_at(path)
+    if mount is not None and chosen.is_on(mount):
+        if mount.mountpoint == ROOT and absolute:
+            return path
+        return ROOT + _resolved(path)[len(mount.mountpoint) :]
+    if absolute:
+        if mount is not None and not f"{path}/".startswith(ROOT + "/"):
+            raise Complaint(f"{path} lies in the mount of another memory than the one that was named.")
+        return path
+    joined = f"{ROOT}/{path}"
+    tidy = posixpath.normpath(joined)
+    return tidy if f"{tidy}/".startswith(ROOT + "/") else joined
+
+
+def rules(options: Namespace) -> dict[str, Any]:
+    """The rules that the options name, as ``Policy.changed`` takes them."""
+    return {name: value for name in _RULES if (value := getattr(options, name)) is not None}
+
+
+def _mount_at(path: str) -> Mount | None:
+    mount = mount_holding(_resolved(path))
+    if isinstance(mount, str):
+        raise Complaint(
+            f"{mount} is a memfs mount that this user's list of mounts does not have; "
+            "name its memory with --store and --scope."
+        )
+    return mount
+
+
+def _resolved(path: str) -> str:
+    try:
+        return resolve(path)
+    except FileNotFoundError:  # the working directory is gone; so nothing relative to it lies in a mount
+        return "/"

@@ -1,0 +1,126 @@
+"""The port's six commands from a shell, one a process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+
+from memfs.cli.choose import Chosen, choose, port_path
+from memfs.cli.complaint import Complaint, Status
+from memfs.cli.streams import write
+from memfs.cli.texts import text_from
+from memfs.opening import open_with
+from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
+from memfs.port.errors import ErrorCode, OpenError, PortError
+from memfs.port.receipts import (
+    Created,
+    Deleted,
+    DirectoryView,
+    Edited,
+    Failure,
+    FileView,
+    Receipt,
+    Renamed,
+    Result,
+)
+
+_STORE_FAILURES = (ErrorCode.UNSAFE_STORAGE, ErrorCode.STORAGE_ERROR)
+
+
+def run(options: Namespace) -> int:
+    """Carry out one command, and print its result for a person or, with ``--json``, for a program."""
+    chosen = choose(options, options.path)
+    name = options.command.replace("-", "_")
+    status: int = Status.DONE
+    try:
+        result = _execute(options, chosen, name)
+    except OpenError as error:
+        result = Failure(name, error.error)
+        status = Status.USAGE if error.error.code == ErrorCode.INVALID_ARGUMENT else Status.STORE_FAILED
+    if options.json:
+        write(json.dumps(result.to_wire()).encode() + b"\n")
+    elif result.ok:
+        write(_told(result.value).encode())
+        if chosen.ends_with_its_process and name != "view":
+            print("memfs: a simple: store ends with this process, so nothing is kept.", file=sys.stderr)
+    if result.error is not None:
+        print(f"memfs: {result.error.message}", file=sys.stderr)
+        return status or (Status.STORE_FAILED if result.error.code in _STORE_FAILURES else Status.REFUSED)
+    return status
+
+
+def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
+    # The text comes first: whoever types it must not keep the store open meanwhile.
+    command = _command(options, port_path(options.path, chosen), chosen)
+    if isinstance(command, PortError):
+        return Failure(name, command)
+    with open_with(chosen.store, chosen.scope, {}) as memory:
+        return memory.execute(command)
+
+
+def _command(options: Namespace, path: str, chosen: Chosen) -> Command | PortError:
+    match options.command:
+        case "view":
+            return View(path, options.range)
+        case "delete":
+            return Delete(path)
+        case "rename":
+            return Rename(path, port_path(options.new_path, chosen))
+        case "str-replace":
+            return _str_replace(options, path)
+    text = text_from(options.text, options.file, path, "TEXT and --file")
+    if isinstance(text, PortError):
+        return text
+    return Create(path, text) if options.command == "create" else Insert(path, options.line, text)
+
+
+def _str_replace(options: Namespace, path: str) -> StrReplace | PortError:
+    old, new = options.old, options.new
+    if options.old_file is not None and new is None:
+        old, new = None, old  # with --old-file, the one text given is the new one
+    if options.old_file == options.new_file == "-":
+        raise Complaint("Only one of --old-file and --new-file can be standard input.", Status.USAGE)
+    if (old is None and options.old_file is None) or (new is None and options.new_file is None):
+        raise Complaint(
+            "Name the text to replace and the new one: OLD or --old-file, NEW or --new-file.", Status.USAGE
+        )
+    found = text_from(old, options.old_file, path, "OLD and --old-file")
+    if isinstance(found, PortError):
+        return found
+    replacement = text_from(new, options.new_file, path, "NEW and --new-file")
+    return replacement if isinstance(replacement, PortError) else StrReplace(path, found, replacement)
+
+
+def _told(receipt: Receipt) -> str:
+    """What a person reads; a file's text is printed as it is."""
+    match receipt:
+        case FileView():
+            return receipt.text
+        case DirectoryView():
+            return "".join(
+                entry.name + ("/\n" if entry.kind == "directory" else "\n") for entry in receipt.entries
+            )
+        case Created():
+            verb = "Replaced" if receipt.overwritten else "Created"
+            return f"{verb} {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
+        case Edited():
+            return f"Edited {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
+        case Deleted(kind="directory"):
+            files, freed = _count(receipt.deleted_files, "file"), _count(receipt.freed_bytes, "byte")
+            return f"Deleted {receipt.path} with {files}, {freed}.\n"
+        case Deleted():
+            return f"Deleted {receipt.path}, {_count(receipt.freed_bytes, 'byte')}.\n"
+        case Renamed(kind="directory"):
+            files = _count(receipt.moved_files, "file")
+            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.\n"
+        case Renamed():
+            return f"Renamed {receipt.old_path} to {receipt.new_path}.\n"
+
+
+def _left(evicted: tuple[str, ...]) -> str:
+    return f" Evicted to make room: {', '.join(evicted)}." if evicted else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

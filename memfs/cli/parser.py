@@ -1,0 +1,262 @@
+"""Every command's arguments and help text, on one page. Nothing here runs a command.
+
+A command is a row in ``COMMANDS``: its module has a ``run(options)`` that returns the exit status.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from memfs.cli.complaint import Status
+
+INTRODUCTION = """\
+usage: memfs COMMAND [ARGUMENT...]
+
+An AI agent's memory: text files under /memories, worked on by six commands, or
+mounted as a directory.
+"""
+WHICH_MEMORY = """\
+Which memory a command is about, the first that applies:
+  --memory NAME         a configured one: $XDG_CONFIG_HOME/memfs/NAME.toml with
+                        store, scope and mountpoint
+  --store, --scope      that one; what is left out is the user's own store, or
+                        the scope 'default'
+  the path              if it lies in a running mount, the memory mounted there
+  where you are         if it lies in a running mount, the memory mounted there
+  otherwise             the scope 'default' of the user's own store
+A store is sqlite:PATH (a directory, made when missing), or simple: (kept in one
+process only).
+
+A path is one in a running mount, absolute or relative to where you are; or
+/memories/...; or, where neither fits, relative to /memories.
+"""
+_WORD = "\0"  # before a word that is no option; no argument of a process can hold it
+_INTEGER = re.compile(r"-?[0-9]{1,4000}")
+
+
+class Row(NamedTuple):
+    """One command: where it runs, one line about it, an example, and its arguments."""
+
+    module: str
+    summary: str
+    example: str
+    declare: Callable[[ArgumentParser], None]
+
+
+def parse(arguments: list[str]) -> Namespace | int:
+    """The options of the command that *arguments* name, or the exit status where there is none to run."""
+    first = arguments[0] if arguments else "--help"
+    if first in ("-h", "--help", "help"):
+        print(_overview())
+        return Status.DONE if arguments else Status.USAGE
+    if first in ("-V", "--version"):
+        from memfs.cli.version import version
+
+        print(f"memfs {version()}")
+        return Status.DONE
+    row = COMMANDS.get(first)
+    if row is None:
+        print(f"memfs: {_no_such_command(first)}", file=sys.stderr)
+        return Status.USAGE
+    parser = ArgumentParser(
+        prog=f"memfs {first}",
+        description=row.summary[0].upper() + row.summary[1:] + ".",
+        epilog=f"example:\n  {row.example}\n\n`memfs --help` says which memory a command is about.",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    row.declare(parser)
+    parser.set_defaults(command=first)
+    try:
+        # Intermixed: a text may also follow an option.
+        options = parser.parse_intermixed_args(list(_prepared(arguments[1:])))
+    except SystemExit as end:  # argparse has printed the help or what is wrong
+        return int(end.code or Status.DONE)
+    for name, value in vars(options).items():
+        if isinstance(value, str):
+            setattr(options, name, value.removeprefix(_WORD))
+    return options
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    rows = "\n".join(f"  {name:{width}}{row.summary}" for name, row in COMMANDS.items())
+    return (
+        f"{INTRODUCTION}\n{rows}\n\n"
+        "`memfs COMMAND --help` explains one; `memfs --version` names the release.\n\n"
+        f"{WHICH_MEMORY}\n"
+        "Exit status: 0 done, 1 refused, 2 wrong usage, 3 the store failed, 78 wrong\n"
+        "configuration."
+    )
+
+
+def _no_such_command(name: str) -> str:
+    if name.startswith("-"):
+        return f"there is no option {name} before the command; options follow it, as in `memfs view --json`."
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.replace("_", "-"), COMMANDS, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "`memfs --help` lists them."
+    return f"there is no command '{name}'; {hint}"
+
+
+def _prepared(arguments: list[str]) -> Iterator[str]:
+    """*arguments* as argparse takes them for what they are.
+
+    ``--range 2 5`` becomes one word, for argparse would go on and take the path too. A word after ``--``
+    that begins with ``-`` is marked as no option: of several such, argparse protects only some.
+    """
+    words = iter(enumerate(arguments))
+    for at, word in words:
+        pair = arguments[at + 1 : at + 3]
+        if word == "--":
+            yield from (_WORD + rest if rest.startswith("-") else rest for _, rest in words)
+        elif word == "--range" and len(pair) == 2 and all(map(_INTEGER.fullmatch, pair)):
+            yield f"--range={pair[0]}:{pair[1]}"
+            next(words), next(words)
+        else:
+            yield word
+
+
+def _formatter(prog: str) -> RawDescriptionHelpFormatter:
+    # The width is given, for argparse would load shutil to ask the terminal.
+    return RawDescriptionHelpFormatter(prog, max_help_position=28, width=80)
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+
+def _integer(text: str) -> int:
+    text = text.removeprefix(_WORD)
+    if not _INTEGER.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not an integer")
+    return int(text)
+
+
+def _range(text: str) -> tuple[int, int]:
+    start, colon, end = text.partition(":")
+    if not colon or not _INTEGER.fullmatch(start) or not _INTEGER.fullmatch(end):
+        raise ArgumentTypeError(
+            f"{text!r} is not a range of lines such as 2:5 (5:-1: from line 5 to the end)"
+        )
+    return int(start), int(end)
+
+
+def _extensions(text: str) -> list[str]:
+    return [extension.strip() for extension in text.split(",")]
+
+
+# --- arguments that several commands share ---------------------------------------------------------
+
+
+def _declare_memory(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("which memory")
+    group.add_argument("--memory", metavar="NAME", help="a configured one")
+    group.add_argument("--store", metavar="URL", help="sqlite:PATH or simple:")
+    group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
+
+
+def _declare_rules(parser: ArgumentParser, title: str) -> None:
+    group = parser.add_argument_group(title)
+    group.add_argument("--max-files", type=_integer, metavar="N", help="how many files")
+    group.add_argument("--max-total-bytes", type=_integer, metavar="N", help="how many bytes in all files")
+    group.add_argument("--max-file-bytes", type=_integer, metavar="N", help="how many bytes in one file")
+    group.add_argument("--extensions", type=_extensions, metavar="LIST", help="such as .md,.txt,.json")
+
+
+def _declare_json(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def _declare_result(parser: ArgumentParser) -> None:
+    _declare_json(parser, "the port's result")
+    _declare_memory(parser)
+
+
+def _declare_text(parser: ArgumentParser) -> None:
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the text; after -- if it begins with -")
+    parser.add_argument(
+        "--file", metavar="FILE", help="take the text from FILE (without both: standard input)"
+    )
+
+
+# --- the commands ----------------------------------------------------------------------------------
+
+
+def _view(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="PATH", help="default: the directory you are in"
+    )
+    parser.add_argument(
+        "--range", type=_range, metavar="A:B", help="the lines A to B, also as two words; -1 is the last"
+    )
+    _declare_result(parser)
+
+
+def _create(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH")
+    _declare_text(parser)
+    _declare_result(parser)
+
+
+def _str_replace(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH")
+    parser.add_argument("old", nargs="?", metavar="OLD", help="the text to replace, which must occur once")
+    parser.add_argument("new", nargs="?", metavar="NEW", help="the text that takes its place")
+    parser.add_argument("--old-file", metavar="FILE", help="take OLD from FILE (- is standard input)")
+    parser.add_argument("--new-file", metavar="FILE", help="take NEW from FILE (- is standard input)")
+    _declare_result(parser)
+
+
+def _insert(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH")
+    parser.add_argument("line", type=_integer, metavar="LINE", help="insert after this line; 0 is before all")
+    _declare_text(parser)
+    _declare_result(parser)
+
+
+def _delete(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH")
+    _declare_result(parser)
+
+
+def _rename(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="OLD")
+    parser.add_argument("new_path", metavar="NEW", help="must not exist: a rename never overwrites")
+    _declare_result(parser)
+
+
+def _port(parser: ArgumentParser) -> None:
+    _declare_memory(parser)
+    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
+
+
+def _policy(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=("show", "set"), help="print the rules, or record others")
+    _declare_json(parser, "the rules")
+    _declare_rules(parser, "rules to set (what is not named stays)")
+    _declare_memory(parser)
+
+
+_SIX = "memfs.cli.commands"
+COMMANDS = {
+    "view": Row(_SIX, "print a file, some of its lines, or the names in a directory",
+                "memfs view notes.md --range 1:20", _view),
+    "create": Row(_SIX, "make a file, or replace its text",
+                  "memfs create notes.md 'Prefers short answers.'", _create),
+    "str-replace": Row(_SIX, "replace a text that occurs once in a file",
+                       "memfs str-replace notes.md short 'short, plain'", _str_replace),
+    "insert": Row(_SIX, "insert lines after a line of a file",
+                  "memfs insert notes.md 0 '# Preferences'", _insert),
+    "delete": Row(_SIX, "delete a file, or a directory with its files", "memfs delete drafts", _delete),
+    "rename": Row(_SIX, "move a file or a directory", "memfs rename notes.md archive/notes.md", _rename),
+    "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
+                """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
+    "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
+                  "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
+}  # fmt: skip
+MODULE_OF = {name: row.module for name, row in COMMANDS.items()}

@@ -1,0 +1,35 @@
+"""``memfs policy``: the rules of a scope, which every door keeps."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+from memfs.cli.choose import choose, rules
+from memfs.cli.complaint import Complaint, Status
+from memfs.opening import open_with
+from memfs.port.policy import Policy
+
+
+def run(options: Namespace) -> int:
+    """Print the rules, after recording those that were named."""
+    wanted = rules(options)
+    if options.action == "show" and wanted:
+        raise Complaint("`memfs policy show` changes nothing; use `memfs policy set`.", Status.USAGE)
+    if options.action == "set" and not wanted:
+        raise Complaint("Name the rules to set, such as --max-files 512.", Status.USAGE)
+    chosen = choose(options)
+    with open_with(chosen.store, chosen.scope, {}) as memory:
+        policy = memory.set_policy(wanted) if wanted else memory.policy
+    print(json.dumps(policy.to_json()) if options.json else _told(policy))
+    return Status.DONE
+
+
+def _told(policy: Policy) -> str:
+    limits = policy.limits
+    return (
+        f"max-files        {limits.max_files}\n"
+        f"max-total-bytes  {limits.max_total_bytes}\n"
+        f"max-file-bytes   {limits.max_file_bytes}\n"
+        f"extensions       {','.join(policy.extensions)}"
+    )

@@ -1,0 +1,160 @@
+"""The list of this user's mounts: who serves which directory, and from which memory.
+
+Each mountpoint has a directory in the user's state, named by a digest of its path. Its daemon
+holds the lock file there for as long as it lives, so that a lock which is free says that the
+daemon is gone, however it ended. To find a mount, this list and the kernel's are asked, and
+never the mount, which may be dead or hung.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memfs.places import FILESYSTEM_TYPE, make_private, memfs_mount_above, mount_points, state_directory
+
+_RECORD = "mount.json"
+_LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mount, as its daemon recorded it; ``started`` is in seconds since the epoch."""
+
+    mountpoint: str
+    store: str
+    scope: str
+    pid: int
+    started: float
+    read_only: bool
+
+
+def recorded() -> Iterator[Mount]:
+    """Every mount whose daemon runs, or ended without taking its record away."""
+    for file in sorted(_list_directory().glob(f"*/{_RECORD}")):
+        mount = _read(file)
+        if mount is not None and file.parent == directory_of(mount.mountpoint):
+            yield mount
+
+
+def recorded_at(mountpoint: str) -> Mount | None:
+    """The record of the mount at *mountpoint* (absolute, free of links), or None."""
+    mount = _read(directory_of(mountpoint) / _RECORD)
+    return mount if mount is not None and mount.mountpoint == mountpoint else None
+
+
+def mount_holding(path: str) -> Mount | str | None:
+    """The mount that *path* lies in, from both lists; its mountpoint alone where the record is missing.
+
+    *path* is absolute, and free of links as far as it leads to a mount.
+    """
+    mountpoint = memfs_mount_above(path)
+    return None if mountpoint is None else recorded_at(mountpoint) or mountpoint
+
+
+def is_mounted(mountpoint: str) -> bool:
+    """Whether the kernel has a memfs mount on top of *mountpoint*, dead or alive."""
+    on_top = None
+    for mount in mount_points():
+        if mount.path == mountpoint:
+            on_top = mount.filesystem
+    return on_top == FILESYSTEM_TYPE
+
+
+def directory_of(mountpoint: str) -> Path:
+    """Where the record, the lock, the log and the state of the mounts on *mountpoint* are."""
+    return _list_directory() / _digest(mountpoint)
+
+
+def make_directory_of(mountpoint: str) -> Path:
+    """As :func:`directory_of`, made where it is missing."""
+    make_private(state_directory())
+    make_private(_list_directory())
+    return make_private(directory_of(mountpoint))
+
+
+def make_state_of(mountpoint: str, store: str, scope: str) -> Path:
+    """The private directory of one memory on one mountpoint, where empty directories survive a remount."""
+    memory = _digest(store + "\n" + scope)
+    return make_private(make_directory_of(mountpoint) / f"state-{memory}")
+
+
+def claim(mountpoint: str) -> int | None:
+    """The lock of *mountpoint*, as a descriptor to hold for as long as the mount is served, or None.
+
+    A process forked later holds it too: it is free when the last of them has ended.
+    """
+    lock = os.open(make_directory_of(mountpoint) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def is_served(mountpoint: str) -> bool:
+    """Whether a daemon holds the lock of *mountpoint*: it serves, is about to, or has not ended yet."""
+    try:
+        lock = os.open(directory_of(mountpoint) / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def record(mount: Mount) -> None:
+    """Enter *mount* in the list. Call it with the lock held."""
+    file = make_directory_of(mount.mountpoint) / _RECORD
+    unfinished = file.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        json.dump(asdict(mount), stream)
+    unfinished.rename(file)
+
+
+def strike(mountpoint: str) -> None:
+    """Take the mount at *mountpoint* off the list. Call it with the lock held, or when nobody holds it."""
+    (directory_of(mountpoint) / _RECORD).unlink(missing_ok=True)
+
+
+def _list_directory() -> Path:
+    return state_directory() / "mounts"
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:24]
+
+
+def _read(file: Path) -> Mount | None:
+    """The record in *file*; None if there is none, or one that this release did not write."""
+    try:
+        fields: Any = json.loads(file.read_bytes())
+        mount = Mount(**fields)
+        well_formed = all(
+            isinstance(value, kind)
+            for value, kind in (
+                (mount.mountpoint, str),
+                (mount.store, str),
+                (mount.scope, str),
+                (mount.pid, int),
+                (mount.started, float | int),
+                (mount.read_only, bool),
+            )
+        )
+    except (OSError, ValueError, TypeError):
+        return None
+    return mount if well_formed else None
