@@ -500,6 +500,8 @@ class Operations(pyfuse3.Operations):
             if staged.poison:
                 self._tree.revert(node)
             else:
+                if node.is_gone:
+                    node.content = bytes(staged.buffer)  # whoever still reads it has nowhere else to look
                 node.staged = None
         else:
             node.writers -= 1

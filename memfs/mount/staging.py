@@ -63,7 +63,8 @@ class Staged:
             self.buffer.extend(bytes(size - len(self.buffer)))
         self.appended = self.appended and size == 0
         self.pending = True
-        self.written = False
+        if size == 0:
+            self.written = False  # a shortened write is still one: `sort -o` sets the length last
 
     def poisoned(self, number: int, refusal: PortError | None = None) -> pyfuse3.FUSEError:
         """Remember that a write was refused with *number*, and return it to raise."""

@@ -1,0 +1,218 @@
+"""A real mount for a test: a daemon of its own, the port beside it, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from memfs.opening import open_with
+from memfs.port.memory import Memory
+from memfs.port.policy import Policy
+from memfs.port.store import Record
+from memfs.stores.sqlite import SqliteStore, open_sqlite
+from tests.harness import must
+from tests.mount.watchdog import WATCHDOG, minor_of, unmount_lazily
+
+SCOPE = "work"
+PATIENCE = 20.0
+"""Seconds that something may take which normally takes milliseconds: a busy machine must not fail a test."""
+START_SECONDS = 40.0
+
+
+def eventually(look: Callable[[], object], expected: object = True) -> None:
+    """Look again and again, until it is as *expected*."""
+    end = time.monotonic() + PATIENCE
+    while (seen := look()) != expected:
+        if time.monotonic() > end:
+            raise AssertionError(f"still {seen!r} after {PATIENCE:.0f} s, expected {expected!r}")
+        time.sleep(0.005)
+
+
+class Mounted:
+    """A mount on ``path`` of the scope ``work`` in a SQLite store, served by a process of its own."""
+
+    def __init__(self, directory: Path, **orders: Any) -> None:
+        """*orders* are the runner's; limits are given by name, as ``max_files=8``."""
+        self.path = directory / "mnt"
+        self.path.mkdir(parents=True)
+        self.log_path = directory / "log"
+        wanted = {name: orders.pop(name) for name in list(orders) if name.startswith("max_")}
+        self._orders: dict[str, Any] = {
+            "url": f"sqlite:{directory / 'store'}",
+            "scope": SCOPE,
+            "mountpoint": str(self.path),
+            "state": str(directory / "state"),
+            "wanted": wanted,
+            "options": {},
+            "constants": {},
+            "faults": {},
+            "slow_notices": 0,
+        } | orders
+        (directory / "state").mkdir(exist_ok=True)
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self._store: SqliteStore | None = None
+        self._memory: Memory | None = None
+
+    # The daemon
+
+    @property
+    def pid(self) -> int:
+        assert self._daemon is not None, "not mounted"
+        return self._daemon.pid
+
+    def start(self, **changed: Any) -> None:
+        """Mount; *changed* are orders that differ from here on."""
+        assert self._daemon is None, "mounted already"
+        self._orders |= changed
+        with self.log_path.open("ab") as log:
+            self._daemon = subprocess.Popen(
+                [sys.executable, "-m", "tests.mount.runner", json.dumps(self._orders)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        WATCHDOG.watch(str(self.path), self._daemon.pid)
+        assert self._daemon.stdout is not None
+        readable, _, _ = select.select([self._daemon.stdout], [], [], START_SECONDS)
+        line = self._daemon.stdout.readline() if readable else b""
+        if line != b"READY\n":
+            self.discard()
+            raise AssertionError(f"the mount did not start:\n{self.log()}")
+
+    def stop(self, by: signal.Signals | None = None) -> str:
+        """Unmount as a person does, or by a signal, and wait for the end; the daemon's last line."""
+        if by is None:
+            subprocess.run(["fusermount3", "-u", str(self.path)], check=True)
+        else:
+            os.kill(self.pid, by)
+        return self.wait_for_end()
+
+    def wait_for_end(self) -> str:
+        """Wait until the daemon has ended of itself, as it should; its last line."""
+        daemon = self._daemon
+        assert daemon is not None, "not mounted"
+        try:
+            output, _ = daemon.communicate(timeout=START_SECONDS)
+        finally:
+            self.discard()
+        assert daemon.returncode == 0, self.log()
+        return output.decode().rstrip("\n")
+
+    def kill(self) -> None:
+        """End the daemon as a crash would, and clear the dead mount away."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.discard()
+
+    def discard(self) -> None:
+        """Whatever is left of the mount is gone after this."""
+        daemon, self._daemon = self._daemon, None
+        if minor_of(str(self.path)) is not None:
+            unmount_lazily(str(self.path))
+        if daemon is not None:
+            with suppress(ProcessLookupError):
+                daemon.kill()
+            daemon.communicate()
+        WATCHDOG.dismiss(str(self.path))
+
+    def remount(self) -> None:
+        """Unmount and mount again."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """The end of the test."""
+        self.discard()
+        if self._store is not None:
+            self._store.close()
+        if self._memory is not None:
+            self._memory.close()
+
+    def log(self) -> str:
+        """What the daemon has logged."""
+        return self.log_path.read_text()
+
+    # The other door: the port, in this process, which is not the daemon's
+
+    @property
+    def memory(self) -> Memory:
+        """The port on the same scope."""
+        if self._memory is None:
+            self._memory = open_with(self._orders["url"], SCOPE, {}, "other")
+        return self._memory
+
+    def execute(self, command: str, **fields: Any) -> Any:
+        """Carry out a command at the port that has to succeed; its receipt."""
+        return must(self.memory, command, **fields)
+
+    def text(self, path: Path) -> str | None:
+        """What the store has for a path in the mount; None for nothing."""
+        result = self.memory.execute({"command": "view", "path": self.port_path(path)})
+        value = result.to_wire().get("value") if result.ok else None
+        return value["text"] if isinstance(value, dict) and "text" in value else None
+
+    def port_path(self, path: Path) -> str:
+        """What the port calls a path in the mount."""
+        relative = path.relative_to(self.path)
+        return f"/memories/{relative}" if relative.parts else "/memories"
+
+    def records(self, below: Path | None = None) -> list[tuple[str, str]]:
+        """The history, oldest first, as (operation, name) of what lies below a directory."""
+        prefix = self.port_path(below or self.path) + "/"
+        return [
+            (record.operation, record.path.removeprefix(prefix))
+            for record in self.history()
+            if record.path.startswith(prefix)
+        ]
+
+    def history(self) -> Iterator[Record]:
+        """All records, oldest first."""
+        if self._store is None:
+            directory = Path(self._orders["url"].removeprefix("sqlite:"))
+            self._store, _ = open_sqlite(directory, SCOPE, Policy())
+        return self._store.history(newest_first=False)
+
+
+@contextmanager
+def open_fd(path: Path | str, flags: int, mode: int = 0o644) -> Iterator[int]:
+    """A file descriptor, closed at the end."""
+    descriptor = os.open(path, flags, mode)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def errno_of(action: Callable[[], object]) -> int:
+    """The errno that *action* fails with; 0 where it does not."""
+    try:
+        action()
+    except OSError as error:
+        return error.errno or 0
+    return 0
+
+
+def write(path: Path, data: bytes | str) -> None:
+    """One save in place, as most programs do it."""
+    with open_fd(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
+        os.write(fd, data.encode() if isinstance(data, str) else data)
+
+
+def run(*command: str | Path, **options: Any) -> str:
+    """The output of a program that must end well."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, **options)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def in_another_process(code: str, *arguments: str) -> str:
+    """What *code* prints in a Python of its own: other file descriptors, other page tables."""
+    return run(sys.executable, "-S", "-c", code, *arguments).rstrip("\n")
