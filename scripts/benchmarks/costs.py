@@ -74,5 +74,5 @@ def measure_costs(work: Path) -> Costs:
             start_seconds=statistics.median(starts),
             resident_bytes=resident_bytes(pids),
             idle_cpu_seconds=after.cpu_seconds - before.cpu_seconds,
-            idle_wakeups=after.voluntary_switches - before.voluntary_switches,
+            idle_wakeups=after.wakeups_since(before),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -24,10 +24,16 @@ class NotStartedError(Exception):
 
 
 class Cost(NamedTuple):
-    """What a daemon has used up since it started."""
+    """What a daemon has used up since it started: time, and how often each thread was woken again."""
 
     cpu_seconds: float
-    voluntary_switches: int
+    wakeups: Mapping[int, int]
+
+    def wakeups_since(self, before: Cost) -> int:
+        """Times a thread went to sleep and was woken; a thread that ended meanwhile was woken once."""
+        ended = before.wakeups.keys() - self.wakeups.keys()
+        later = sum(count - before.wakeups.get(thread, 0) for thread, count in self.wakeups.items())
+        return later + len(ended)
 
 
 def family(pid: int) -> list[int]:
@@ -79,16 +85,16 @@ def pinning_core() -> int:
 
 
 def cost(pids: Iterable[int]) -> Cost:
-    """User and system time, and the times a thread slept and was woken again."""
-    ticks, switches, members = 0, 0, list(pids)
+    """User and system time of the processes, and the voluntary context switches of their threads."""
+    ticks, wakeups, members = 0, dict[int, int](), list(pids)
     for pid in members:
         with suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
     for thread in threads(members):
         with suppress(OSError):
-            switches += _status_number(Path(f"/proc/{thread}/status"), "voluntary_ctxt_switches")
-    return Cost(ticks / os.sysconf("SC_CLK_TCK"), switches)
+            wakeups[thread] = _status_number(Path(f"/proc/{thread}/status"), "voluntary_ctxt_switches")
+    return Cost(ticks / os.sysconf("SC_CLK_TCK"), wakeups)
 
 
 def resident_bytes(pids: Iterable[int]) -> int:
