@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyfuse3
 
-from memfs.mount.nodes import AnyNode, Directory, FileNode
+from memfs.mount.nodes import Directory, FileNode
 
 
 @dataclass(slots=True)
@@ -22,10 +22,13 @@ class FileHandle:
 
 @dataclass(slots=True)
 class DirectoryHandle:
-    """One listing, with the names that were there when it began."""
+    """One listing, with the names that were there when it began or was rewound.
+
+    It is not changed by what comes and goes meanwhile: a place in it stays the same place.
+    """
 
     node: Directory
-    entries: list[tuple[bytes, AnyNode]]
+    names: list[bytes] = field(default_factory=list)
 
 
 class Handles:

@@ -157,18 +157,20 @@ class Operations(pyfuse3.Operations):
 
     @answers_at_once
     def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
-        """The names as they are now: a listing under way is not changed by what comes and goes."""
+        """Begin a listing."""
         node = self._node(inode)
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
         node.opens += 1
-        return self._handles.add_directory(DirectoryHandle(node, list(node.children.items())))
+        return self._handles.add_directory(DirectoryHandle(node))
 
     @answers_at_once
     def readdir(self, fh: FileHandleT, start_id: int, token: ReaddirToken) -> None:
         """Entries with their attributes, from where the kernel left off."""
         handle = self._handles.directory(fh)
         directory, reply = handle.node, pyfuse3.readdir_reply
+        if start_id == 0:
+            handle.names = list(directory.children)
         if start_id < 1 and not reply(token, pyfuse3.FileNameT(b"."), directory.attributes, 1):
             return
         if start_id < 2:
@@ -176,9 +178,10 @@ class Operations(pyfuse3.Operations):
             if not reply(token, pyfuse3.FileNameT(b".."), above.attributes, 2):
                 return
         at = max(start_id, 2)
-        for name, node in handle.entries[at - 2 :]:
+        for name in handle.names[at - 2 :]:
             at += 1
-            if node.parent is directory and node.name == name:  # else it has left since opendir
+            node = directory.children.get(name)
+            if node is not None:  # else it has left meanwhile
                 if not reply(token, pyfuse3.FileNameT(name), node.attributes, at):
                     return
                 node.lookups += 1
