@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import pyfuse3
 
 from memfs.port.errors import ErrorCode, PortError
+from memfs.port.names import MAX_PATH_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ def errno_of(error: PortError) -> int:
     """The errno that says *error* best."""
     if error.code is ErrorCode.LIMIT_EXCEEDED and "byteLength" in error.details:
         return errno.EFBIG  # the file itself is too large, whatever leaves
+    if error.code is ErrorCode.INVALID_PATH and len(error.path or "") > MAX_PATH_BYTES:
+        return errno.ENAMETOOLONG
     return _ERRNOS[error.code]
 
 

@@ -25,7 +25,7 @@ class Naming:
         text = self._decoded(name)
         if parent.holds_scratch:
             return True
-        if is_segment(text) and extension_error(text, self._memory.policy.extensions) is None:
+        if self._is_memorys(text):
             self._check_path(parent, text)
             return False
         if is_scratch_file(text):
@@ -34,7 +34,8 @@ class Naming:
 
     def link_is_scratch(self, parent: Directory, name: bytes) -> bool:
         """Whether a symbolic link may be called *name*; nothing but scratch may be one."""
-        return parent.holds_scratch or is_scratch_file(self._decoded(name))
+        text = self._decoded(name)
+        return parent.holds_scratch or (is_scratch_file(text) and not self._is_memorys(text))
 
     def directory_is_scratch(self, parent: Directory, name: bytes) -> bool:
         """Whether a directory called *name* in *parent* is scratch; else it is one of the port's."""
@@ -47,6 +48,9 @@ class Naming:
             self._check_path(parent, text)
             return False
         raise pyfuse3.FUSEError(errno.EINVAL)
+
+    def _is_memorys(self, name: str) -> bool:
+        return is_segment(name) and extension_error(name, self._memory.policy.extensions) is None
 
     def _check_path(self, parent: Directory, name: str) -> None:
         if len(self._tree.path_of(parent)) + 1 + len(name) > MAX_PATH_BYTES:
