@@ -1,0 +1,20 @@
+"""The promises of the contract, chapter by chapter; see :data:`conformance_cases`."""
+
+from memfs.testing.kit import Case
+from memfs.testing.promises import (
+    deletes,
+    edits,
+    eviction,
+    fields,
+    order,
+    paths,
+    renames,
+    scopes,
+    views,
+    writes,
+)
+
+_MODULES = (fields, paths, views, writes, edits, deletes, renames, order, eviction, scopes)
+
+conformance_cases: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.chapter.cases)
+"""Every promise, to parametrize a test with."""
