@@ -3,7 +3,7 @@
 - ``parser``: every command's arguments and help, on one page.
 - ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
-- ``running``: the list of mounts that run.
+- ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.
 """
@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from memfs.cli.complaint import Complaint, Status
+from memfs.cli.complaint import Status, explain
 
 __all__ = ["main"]
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("MEMFS_DEBUG"):
             raise
-        sentence, status = _explained(error)
+        sentence, status = explain(error)
         print(f"memfs: {sentence}", file=sys.stderr)
         return status
 
@@ -51,23 +51,6 @@ def _run(arguments: list[str]) -> int:
         return options
     status: int = import_module(MODULE_OF[options.command]).run(options)
     return status
-
-
-def _explained(error: Exception) -> tuple[str, int]:
-    if isinstance(error, Complaint):
-        return str(error), error.status
-    from memfs.port.errors import ErrorCode, OpenError, StoreError
-
-    if isinstance(error, OpenError):
-        wrong_usage = error.error.code == ErrorCode.INVALID_ARGUMENT
-        return error.error.message, Status.USAGE if wrong_usage else Status.STORE_FAILED
-    if isinstance(error, StoreError):
-        return error.message, Status.STORE_FAILED
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or type(error).__name__}.", Status.REFUSED
-    fault = f"memfs itself is at fault here ({type(error).__name__}: {error})"
-    return f"{fault}. Please report it, with what MEMFS_DEBUG=1 shows.", Status.OUR_FAULT
 
 
 def _open_standard_descriptors() -> None:

@@ -16,6 +16,24 @@ class Status:
     READER_GONE = 141
 
 
+def explain(error: BaseException) -> tuple[str, int]:
+    """One sentence about *error* for a person, and the exit status that goes with it."""
+    if isinstance(error, Complaint):
+        return str(error), error.status
+    from memfs.port.errors import ErrorCode, OpenError, StoreError
+
+    if isinstance(error, OpenError):
+        wrong_usage = error.error.code == ErrorCode.INVALID_ARGUMENT
+        return error.error.message, Status.USAGE if wrong_usage else Status.STORE_FAILED
+    if isinstance(error, StoreError):
+        return error.message, Status.STORE_FAILED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or type(error).__name__}.", Status.REFUSED
+    fault = f"memfs itself is at fault here ({type(error).__name__}: {error})"
+    return f"{fault}. Please report it, with what MEMFS_DEBUG=1 shows.", Status.OUR_FAULT
+
+
 class Complaint(Exception):
     """One sentence for a person, and the exit status that goes with it."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -150,6 +150,12 @@ def _extensions(text: str) -> list[str]:
     return [extension.strip() for extension in text.split(",")]
 
 
+def _octal(text: str) -> int:
+    if not re.fullmatch(r"(0o?)?[0-7]{1,3}", text):
+        raise ArgumentTypeError(f"{text!r} is not an octal mask such as 077")
+    return int(text.removeprefix("0o"), 8)
+
+
 # --- arguments that several commands share ---------------------------------------------------------
 
 
@@ -242,6 +248,34 @@ def _policy(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
+def _mount(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", nargs="?", metavar="DIR", help="an empty directory; default: /memories or ~/memories"
+    )
+    parser.add_argument("--foreground", action="store_true", help="stay, and log to standard error")
+    parser.add_argument("--read-only", action="store_true", help="refuse every change through this mount")
+    parser.add_argument(
+        "--allow-other", action="store_true", help="let other users in, as far as modes allow"
+    )
+    parser.add_argument("--umask", type=_octal, default=0o077, metavar="OCT", help="default: 077")
+    parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
+    _declare_memory(parser)
+    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
+
+
+def _unmount(parser: ArgumentParser) -> None:
+    parser.add_argument("directory", nargs="?", metavar="DIR")
+    parser.add_argument("--all", action="store_true", help="every mount of this user")
+    parser.add_argument(
+        "--lazy", action="store_true", help="take it out of the tree now, also while programs use it"
+    )
+
+
+def _status(parser: ArgumentParser) -> None:
+    parser.add_argument("directory", nargs="?", metavar="DIR")
+    _declare_json(parser, "all of it")
+
+
 _SIX = "memfs.cli.commands"
 COMMANDS = {
     "view": Row(_SIX, "print a file, some of its lines, or the names in a directory",
@@ -258,5 +292,11 @@ COMMANDS = {
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
+    "mount": Row("memfs.cli.mount", "mount a memory as a directory",
+                 "memfs mount ~/memories --store sqlite:~/agent --scope work", _mount),
+    "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
+                   "memfs unmount ~/memories", _unmount),
+    "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
+                  "memfs status --json", _status),
 }  # fmt: skip
 MODULE_OF = {name: row.module for name, row in COMMANDS.items()}

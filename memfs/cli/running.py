@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from memfs.places import FILESYSTEM_TYPE, make_private, memfs_mount_above, mount_points, state_directory
+from memfs.places import make_private, memfs_mount_above, state_directory
 
 _RECORD = "mount.json"
 _LOCK = "lock"
@@ -55,15 +55,6 @@ def mount_holding(path: str) -> Mount | str | None:
     """
     mountpoint = memfs_mount_above(path)
     return None if mountpoint is None else recorded_at(mountpoint) or mountpoint
-
-
-def is_mounted(mountpoint: str) -> bool:
-    """Whether the kernel has a memfs mount on top of *mountpoint*, dead or alive."""
-    on_top = None
-    for mount in mount_points():
-        if mount.path == mountpoint:
-            on_top = mount.filesystem
-    return on_top == FILESYSTEM_TYPE
 
 
 def directory_of(mountpoint: str) -> Path:

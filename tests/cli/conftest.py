@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from memfs.places import mount_points
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
@@ -88,6 +95,96 @@ class Shell:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
         return file
+
+
+class Place:
+    """A directory to mount on, and everything a test wants to know about the mount there."""
+
+    def __init__(self, shell: Shell, directory: Path) -> None:
+        self.shell = shell
+        self.directory = directory
+
+    def mount(self, *arguments: str) -> None:
+        """Mount in the background; it has to succeed."""
+        self.shell("mount", str(self.directory), *arguments).done()
+
+    @property
+    def record(self) -> Any:
+        """What the list of running mounts has about this one."""
+        (file,) = (
+            file
+            for file in (self.shell.home / ".local/state/memfs/mounts").glob("*/mount.json")
+            if json.loads(file.read_bytes())["mountpoint"] == str(self.directory)
+        )
+        return json.loads(file.read_bytes())
+
+    @property
+    def daemon(self) -> int:
+        pid = self.record["pid"]
+        assert isinstance(pid, int)
+        return pid
+
+    @property
+    def log(self) -> str:
+        return "".join(
+            file.read_text() for file in (self.shell.home / ".local/state/memfs/mounts").glob("*/log")
+        )
+
+    @property
+    def is_mounted(self) -> bool:
+        return self.times_mounted > 0
+
+    @property
+    def times_mounted(self) -> int:
+        return sum(point.path == str(self.directory) for point in mount_points())
+
+    def kill(self) -> None:
+        """End the daemon as a crash would; the mount stays, dead."""
+        os.kill(self.daemon, signal.SIGKILL)
+        eventually(lambda: not self.answers)
+
+    @property
+    def answers(self) -> bool:
+        try:
+            os.statvfs(self.directory)
+        except OSError:
+            return False
+        return True
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    """Wait for what is to come; a test that waits in vain fails by its own time limit."""
+    while not holds():
+        time.sleep(0.01)
+
+
+def require_fuse() -> None:
+    """Skip where this machine cannot mount."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or shutil.which("fusermount3") is None:
+        pytest.skip("machine: no FUSE")
+
+
+@pytest.fixture
+def place(shell: Shell, tmp_path: Path) -> Iterator[Place]:
+    """A directory of this test's own; whatever is mounted below it is gone afterwards."""
+    require_fuse()
+    directory = tmp_path / "mount"
+    directory.mkdir(mode=0o700)
+    try:
+        yield Place(shell, directory)
+    finally:
+        _clean_up(shell, tmp_path)
+
+
+def _clean_up(shell: Shell, below: Path) -> None:
+    points = [point.path for point in mount_points() if point.path.startswith(f"{below}/")]
+    for file in (shell.home / ".local/state/memfs/mounts").glob("*/mount.json"):
+        mount = json.loads(file.read_bytes())
+        with suppress(ProcessLookupError, FileNotFoundError):
+            if b"memfs" in Path(f"/proc/{mount['pid']}/cmdline").read_bytes():
+                os.kill(mount["pid"], signal.SIGKILL)
+    for point in reversed(points):
+        subprocess.run(["fusermount3", "-u", "-z", "--", point], check=False, timeout=SECONDS)
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ class Mounts:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.points: list[MountPoint] = []
-        for module in (places, running):
-            monkeypatch.setattr(module, "mount_points", lambda: iter(self.points))
+        monkeypatch.setattr(places, "mount_points", lambda: iter(self.points))
 
     def add(self, mountpoint: Path | str, memory: Chosen | None) -> None:
         """A mount; without a *memory* it is one that this user's list does not have."""

@@ -127,6 +127,7 @@ def test_what_the_port_refuses_ends_with_1_and_one_sentence(shell: Shell, argume
         ["policy", "set"],
         ["policy", "show", "--max-files", "3"],
         ["policy", "set", "--max-files", "0"],
+        ["unmount"],
     ],
 )
 def test_wrong_usage_ends_with_2(shell: Shell, arguments: list[str]) -> None:

@@ -1,0 +1,167 @@
+"""``memfs mount``: a memory on a directory, in the background or here."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from memfs.cli.choose import Chosen, default_memory, named, rules
+from memfs.cli.complaint import Complaint, Status
+from memfs.cli.daemon import serve_in_background, serve_in_foreground
+from memfs.cli.first_memory import print_first_steps, write_first_memory
+from memfs.cli.running import (
+    Mount,
+    claim,
+    make_directory_of,
+    make_state_of,
+    record,
+    recorded_at,
+    strike,
+)
+from memfs.mount.lifecycle import (
+    Health,
+    MountpointError,
+    check_apart,
+    default_mountpoint,
+    hung,
+    is_mounted,
+    prepare,
+    probe,
+)
+from memfs.places import resolve, state_directory
+
+CLAIM_SECONDS = 10.0
+"""How long to wait for a daemon that is about to begin or to end on the same directory."""
+
+log = logging.getLogger(__name__)
+
+
+def run(options: Namespace) -> int:
+    """Mount, and return when the directory answers; with ``--foreground``, when it is unmounted."""
+    memory = named(options)
+    try:
+        mountpoint = _mountpoint(options)
+        plan = _Plan(memory or default_memory(), mountpoint, rules(options), options)
+        plan.check_apart()
+        claimed = _claim(mountpoint)
+        if isinstance(claimed, Mount):
+            return _already_mounted(claimed, memory, options.first_memory)
+        _mount(plan, claimed)
+    except MountpointError as error:
+        raise Complaint(str(error)) from None
+    return Status.DONE
+
+
+class _Plan(NamedTuple):
+    """What is to be mounted where."""
+
+    memory: Chosen
+    mountpoint: str
+    rules: dict[str, Any]
+    options: Namespace
+
+    def check_apart(self) -> None:
+        """Refuse a mount over its own data, or data in a mount, before anything is written there."""
+        check_apart(self.mountpoint, "the state of mounts", resolve(str(state_directory())))
+        kind, _, path = self.memory.store.partition(":")
+        if kind == "sqlite":
+            check_apart(self.mountpoint, "the store", path)
+
+    def serve(self, ready: Callable[[], None]) -> None:
+        """Open the memory and serve it; the process that calls this does nothing else any more."""
+        from memfs.mount.session import MountError, MountOptions, serve
+        from memfs.opening import open_with
+
+        options = self.options
+        with open_with(self.memory.store, self.memory.scope, self.rules, relaxed=True) as memory:
+            if options.first_memory:
+                write_first_memory(memory)
+            record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), options.read_only))
+            try:
+                serve(
+                    memory,
+                    self.mountpoint,
+                    MountOptions(
+                        read_only=options.read_only,
+                        allow_other=options.allow_other,
+                        umask=options.umask,
+                        state=make_state_of(self.mountpoint, *self.memory),
+                    ),
+                    lambda: self._answers(ready),
+                )
+            except MountError as error:
+                raise Complaint(str(error)) from None
+            finally:
+                strike(self.mountpoint)
+        log.info("unmounted %s", self.mountpoint)
+
+    def _answers(self, ready: Callable[[], None]) -> None:
+        log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
+        ready()
+
+
+def _mount(plan: _Plan, lock: int) -> None:
+    mountpoint, store = plan.mountpoint, plan.memory.store
+    made = prepare(mountpoint)
+    strike(mountpoint)  # what a daemon left that was killed
+    try:
+        if plan.options.foreground:
+            serve_in_foreground(plan.serve)
+            return
+        serve_in_background(plan.serve, make_directory_of(mountpoint) / "log", lock)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                os.rmdir(mountpoint)
+        raise
+    print(f"Mounted {mountpoint} ({store}, scope '{plan.memory.scope}').")
+    if plan.options.first_memory:
+        print_first_steps(mountpoint)
+
+
+def _mountpoint(options: Namespace) -> str:
+    chosen = options.directory
+    if chosen is None and options.memory is not None:
+        from memfs.cli.config import configured
+
+        chosen = configured(options.memory).mountpoint
+    if chosen == "":
+        raise Complaint("The directory to mount on has no name; name it, or leave it out.", Status.USAGE)
+    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
+
+
+def _claim(mountpoint: str) -> int | Mount:
+    """The lock of *mountpoint*, or the mount of ours that holds it and answers."""
+    deadline = time.monotonic() + CLAIM_SECONDS
+    while (lock := claim(mountpoint)) is None:
+        mount = recorded_at(mountpoint)
+        if mount is not None and is_mounted(mountpoint):
+            health = probe(mountpoint)
+            if health is Health.HUNG:
+                raise hung(mountpoint)
+            if health is Health.ALIVE:
+                return mount
+        if time.monotonic() > deadline:
+            daemon = f"process {mount.pid}" if mount else "another process"
+            raise Complaint(f"{mountpoint} is held by {daemon}, which has not ended yet; try again later.")
+        time.sleep(0.02)
+    return lock
+
+
+def _already_mounted(mount: Mount, memory: Chosen | None, first_memory: bool) -> int:
+    shown = f"{mount.store}, scope '{mount.scope}', process {mount.pid}"
+    if memory is not None and not memory.is_on(mount):
+        raise Complaint(
+            f"{mount.mountpoint} is already the mount of another memory ({shown}); "
+            "unmount it, or name another directory."
+        )
+    if not first_memory:
+        raise Complaint(f"{mount.mountpoint} is already mounted ({shown}); `memfs unmount` ends it.")
+    print(f"{mount.mountpoint} is mounted already ({shown}).")
+    print_first_steps(mount.mountpoint)
+    return Status.DONE

@@ -1,0 +1,97 @@
+"""``memfs unmount``: the end of a mount. When it returns, everything written is in the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import Namespace
+
+from memfs.cli.complaint import Complaint, Status
+from memfs.cli.running import is_served, recorded, recorded_at, strike
+from memfs.mount.lifecycle import Busy, Health, MountpointError, detach, holders, is_mounted, probe
+from memfs.places import memfs_mount_above, resolve
+
+BUSY_SECONDS = 1.0
+"""How long to try again where a program is just leaving."""
+END_SECONDS = 60.0
+LAZY_SECONDS = 2.0
+
+
+def run(options: Namespace) -> int:
+    """Unmount one directory, or all of this user's."""
+    if options.all == (options.directory is not None):
+        raise Complaint("Name the directory to unmount, or give --all.", Status.USAGE)
+    directories = _all() if options.all else [resolve(os.path.expanduser(options.directory))]
+    os.chdir("/")  # or this process would itself be in the mount
+    status: int = Status.DONE
+    for mountpoint in directories:
+        try:
+            print(_unmount(mountpoint, options.lazy))
+        except (Complaint, MountpointError) as error:
+            print(f"memfs: {error}", file=sys.stderr)
+            status = Status.REFUSED
+    if not directories:
+        print("Nothing is mounted.")
+    return status
+
+
+def _all() -> list[str]:
+    running = [m.mountpoint for m in recorded() if is_mounted(m.mountpoint) or is_served(m.mountpoint)]
+    return sorted(running, key=len, reverse=True)
+
+
+def _unmount(mountpoint: str, lazy: bool) -> str:
+    """Unmount *mountpoint* and wait for its daemon; what to say about it."""
+    mount = recorded_at(mountpoint)
+    if not is_mounted(mountpoint):
+        if not is_served(mountpoint):
+            raise Complaint(_not_mounted(mountpoint))
+        _wait_for_end(mountpoint, END_SECONDS)  # somebody else has unmounted it, or it only begins
+        return f"Unmounted {mountpoint}."
+    dead = mount is not None and not is_served(mountpoint) and probe(mountpoint) is Health.DEAD
+    _detach(mountpoint, lazy or dead)
+    if dead:
+        strike(mountpoint)
+        return f"Removed the dead mount on {mountpoint}."
+    if lazy and not _has_ended(mountpoint, LAZY_SECONDS):
+        return f"Detached {mountpoint}; its daemon ends when the last program closes its files."
+    _wait_for_end(mountpoint, END_SECONDS)
+    return f"Unmounted {mountpoint}."
+
+
+def _detach(mountpoint: str, lazy: bool) -> None:
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return detach(mountpoint, lazy)
+        except Busy:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+    users = ", ".join(holders(mountpoint)) or "a program that /proc does not show"
+    raise Complaint(f"{mountpoint} is in use by {users}; end that, or unmount with --lazy.")
+
+
+def _wait_for_end(mountpoint: str, seconds: float) -> None:
+    if not _has_ended(mountpoint, seconds):
+        mount = recorded_at(mountpoint)
+        daemon = f"process {mount.pid}" if mount else "its daemon"
+        raise Complaint(f"{mountpoint} is unmounted, but {daemon} has not ended within {seconds:.0f} s.")
+
+
+def _has_ended(mountpoint: str, seconds: float) -> bool:
+    """Wait until no daemon holds *mountpoint*: it has committed and synced all, and is gone."""
+    deadline = time.monotonic() + seconds
+    while is_served(mountpoint):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _not_mounted(mountpoint: str) -> str:
+    outer = memfs_mount_above(mountpoint)
+    if outer is not None:
+        return f"{mountpoint} lies in the mount {outer}; unmount that."
+    return f"{mountpoint} is no memfs mount; `memfs status` lists those there are."
