@@ -53,7 +53,7 @@ CREATE TABLE history (
 ) STRICT;
 CREATE TABLE file (
   id INTEGER PRIMARY KEY,
-  path TEXT NOT NULL UNIQUE,
+  path TEXT NOT NULL,                    -- unique by the plan, checked at load: an index costs a page
   size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL,
   written INTEGER NOT NULL,              -- place in write order

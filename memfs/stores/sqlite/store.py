@@ -83,6 +83,10 @@ class SqliteStore:
             self._reader.set_busy_timeout(BUSY_MS)
         self._reading = threading.Lock()
         self._seen = -1
+        # The version this connection committed last, while nobody else has committed since; and the scope's,
+        # once `changed` has made sure of it in the transaction that is open: it spares each commit a query.
+        self._newest: int | None = None
+        self._head: int | None = None
         self._committed = False
         self._commits_since_upkeep = 0
         self._notice = NoticeFile(files.notices)
@@ -123,6 +127,7 @@ class SqliteStore:
     def acquire(self, wait: bool) -> None:
         """The gate, then SQLite's write lock: what is read from here on is the newest state."""
         self._gate.acquire(wait)
+        self._head = None
         try:
             self._connection.set_busy_timeout(BUSY_MS if wait else 0)
             self._connection.execute("BEGIN IMMEDIATE")
@@ -157,8 +162,11 @@ class SqliteStore:
         except apsw.Error as error:
             raise translated(error) from error
         if seen == self._seen:
+            if self._connection.in_transaction:
+                self._head = self._newest
             return False
         self._seen = seen
+        self._newest = None
         return True
 
     def changes(self, since: int) -> Sequence[Commit] | None:
@@ -179,13 +187,18 @@ class SqliteStore:
         run = self._connection.execute
         commit = Commit(expected + 1, change, origin)
         try:
-            newest = rows.select(self._connection, "SELECT max(record) FROM history")[0][0]
-            if rows.version_of(newest or 0) != expected:
+            head = self._head
+            if head is None:
+                head = rows.version_of(
+                    rows.select(self._connection, "SELECT max(record) FROM history")[0][0] or 0
+                )
+            if head != expected:
                 raise VersionMismatch
             self._write(commit)
             run("COMMIT")
         except apsw.Error as error:
             raise translated(error) from error
+        self._newest = commit.version
         self._committed = True
         self._commits_since_upkeep += 1
         return commit
