@@ -20,8 +20,8 @@ HOME = pytest.StashKey[Path]()
 ENVIRONMENT = pytest.StashKey[dict[str, str]]()
 
 # Time limits are pytest's: a shared machine makes every deadline of one example flaky.
-settings.register_profile("quick", max_examples=40, deadline=None, print_blob=True)
-settings.register_profile("thorough", max_examples=200, deadline=None, print_blob=True)
+settings.register_profile("quick", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile("thorough", max_examples=500, deadline=None, print_blob=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

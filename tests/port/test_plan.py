@@ -1,0 +1,172 @@
+"""What a command means, held against the model; and that planning it changes nothing and costs little."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memfs import Create, Delete, Insert, Limits, Rename, StrReplace, View
+from memfs.port.change import Actor, Change, Commit, File, Origin
+from memfs.port.commands import parse_command
+from memfs.port.errors import PortError
+from memfs.port.plan import plan, plan_write
+from memfs.port.policy import Policy
+from memfs.port.receipts import Failure, Result, Success
+from memfs.port.scope import Scope
+from tests.port.model import Model
+from tests.port.strategies import commands, comparable, limits
+
+A, B = "/memories/a.md", "/memories/b.md"
+
+
+class Planned:
+    """A scope that carries out commands by plan and apply alone."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.scope = Scope(Policy(limits), 0)
+        self.contents: dict[int, bytes] = {}
+        self.reads = 0
+
+    def read(self, file: File) -> bytes:
+        self.reads += 1
+        return self.contents[file.id]
+
+    def execute(self, command: Any) -> Result:
+        parsed = parse_command(command)
+        if isinstance(parsed, tuple):
+            return Failure(*parsed)
+        self.reads, before = 0, picture(self.scope)
+        planned = plan(self.scope, parsed, self.read)
+        assert picture(self.scope) == before, "planning changed the scope"
+        assert self.reads <= 1
+        if isinstance(planned, PortError):
+            return Failure(parsed.name, planned)
+        if isinstance(planned, Change):
+            self.apply(planned)
+            assert planned.receipt is not None
+            return Success(parsed.name, planned.receipt)
+        return Success(parsed.name, planned)
+
+    def apply(self, change: Change) -> None:
+        self.scope.apply(Commit(self.scope.version + 1, change, Origin(7, Actor())))
+        for put in change.puts:
+            assert put.content is not None
+            self.contents[put.id] = put.content
+
+
+def picture(scope: Scope) -> dict[str, Any]:
+    """All that can be seen of a scope."""
+    files = list(scope.in_write_order())
+    directories, pending = {}, ["/memories"]
+    while pending:
+        path = pending.pop()
+        directories[path] = dict(scope.children(path))
+        pending += [f"{path}/{name}" for name, is_directory in directories[path].items() if is_directory]
+    return {
+        "version": scope.version,
+        "files": files,
+        "count": len(scope),
+        "bytes": scope.total_bytes,
+        "directories": directories,
+        "below": sorted(scope.files_below("/memories")),
+        "by path": [scope.file(file.path) for file in files],
+        "by id": [scope.file_by_id(file.id) for file in files],
+    }
+
+
+@given(limits=limits, sent=st.lists(commands, max_size=40))
+def test_every_command_answers_as_the_model_does(limits: Limits, sent: list[Any]) -> None:
+    planned = Planned(limits)
+    model = Model(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
+    for command in sent:
+        answer = planned.execute(command).to_wire()
+        assert comparable(json.loads(json.dumps(answer))) == comparable(model.execute(command)), command
+        stored = {file.path: planned.contents[file.id].decode() for file in planned.scope.in_write_order()}
+        assert list(stored.items()) == list(model.files.items()), command
+
+
+@given(limits=limits, sent=st.lists(commands, max_size=40))
+def test_a_scope_that_was_changed_is_as_one_made_of_its_files(limits: Limits, sent: list[Any]) -> None:
+    planned = Planned(limits)
+    for command in sent:
+        planned.execute(command)
+        scope = planned.scope
+        again = Scope(scope.policy, scope.version, scope.in_write_order())
+        assert picture(scope) == picture(again), command
+        assert all(scope.is_directory(path) for path in picture(scope)["directories"])
+
+
+@given(sent=st.lists(commands, max_size=30))
+def test_a_memory_keeps_its_id_until_it_leaves(sent: list[Any]) -> None:
+    planned = Planned(Limits(max_file_bytes=12, max_total_bytes=30, max_files=4))
+    seen: set[int] = set()
+    for command in sent:
+        before = {file.id: file for file in planned.scope.in_write_order()}
+        planned.execute(command)
+        after = {file.id: file for file in planned.scope.in_write_order()}
+        assert not (after.keys() - before.keys()) & seen, "an id came back"
+        seen |= after.keys()
+        by_path = {file.path: file.id for file in before.values()}
+        for file in after.values():
+            if file.id not in before:
+                assert by_path.get(file.path) not in after
+
+
+@given(
+    command=st.sampled_from(
+        (
+            (View(A, (1, 2)), {"command": "view", "path": A, "viewRange": [1, 2]}),
+            (View(A), {"command": "view", "path": A}),
+            (Create(A, "x"), {"command": "create", "path": A, "text": "x"}),
+            (StrReplace(A, "x", "y"), {"command": "str_replace", "path": A, "oldText": "x", "newText": "y"}),
+            (Insert(A, 1, "y"), {"command": "insert", "path": A, "insertLine": 1, "text": "y"}),
+            (Delete(A), {"command": "delete", "path": A}),
+            (Rename(A, B), {"command": "rename", "oldPath": A, "newPath": B}),
+        )
+    ),
+    text=st.none() | st.text("x\n", max_size=3),
+)
+def test_a_typed_command_answers_as_its_wire_form(command: tuple[Any, Any], text: str | None) -> None:
+    typed, wire = Planned(Limits()), Planned(Limits())
+    if text is not None:
+        typed.execute(Create(A, text))
+        wire.execute(Create(A, text))
+    assert typed.execute(command[0]) == wire.execute(command[1])
+
+
+@given(sent=commands)
+def test_an_error_says_in_a_sentence_what_to_do(sent: Any) -> None:
+    planned = Planned(Limits(max_file_bytes=3, max_total_bytes=30, max_files=4))
+    planned.execute(Create(A, "a\n"))
+    error = planned.execute(sent).error
+    if error is not None:
+        subjects = ("/memories", "text", "oldText", "newText", "insertLine")
+        assert error.message[0].isupper() or error.message.startswith(subjects)
+        assert error.message.endswith(".")
+        assert "\n" not in error.message
+        json.dumps(error.to_wire(), ensure_ascii=False).encode()
+        assert len(error.message) < 400
+
+
+def test_writing_bytes_is_creating_their_text() -> None:
+    by_text, by_bytes = Planned(Limits()), Planned(Limits())
+    by_text.execute(Create(A, "\u00e9"))
+    change = plan_write(by_bytes.scope, A, "\u00e9".encode())
+    assert isinstance(change, Change)
+    by_bytes.apply(change)
+    assert picture(by_text.scope) == picture(by_bytes.scope)
+    for path in ("/memories", "/memories/a", "/memories/.a.md", f"{A}/b.md"):
+        text_error = by_text.execute(Create(path, "x")).error
+        assert plan_write(by_bytes.scope, path, b"x") == text_error
+
+
+def test_a_time_that_the_writer_set_is_the_files() -> None:
+    planned = Planned(Limits())
+    change = plan_write(planned.scope, A, b"x", mtime_ns=5)
+    assert isinstance(change, Change)
+    planned.apply(change)
+    planned.execute(Create(B, "x"))
+    assert [file.mtime_ns for file in planned.scope.in_write_order()] == [5, 7]
