@@ -74,7 +74,7 @@ class FileNode(Node):
     newer bytes. ``exclusive`` marks a newborn whose creator was promised that the name was free.
     """
 
-    __slots__ = ("content", "exclusive", "file", "is_scratch", "last_pid", "mtime_ns", "staged", "writers")
+    __slots__ = ("content", "exclusive", "file", "is_scratch", "last_pid", "staged", "vanished", "writers")
 
     def __init__(self, inode: int, mode: int, owner: tuple[int, int], now_ns: int | None = None) -> None:
         super().__init__(inode, stat.S_IFREG | mode, owner, now_ns)
@@ -85,8 +85,8 @@ class FileNode(Node):
         self.exclusive = False
         self.is_scratch = False
         self.last_pid = 0
-        self.mtime_ns: int | None = None
-        """A time somebody set by hand (utimens) since the last write, to be stored with the next commit."""
+        self.vanished = False
+        """Its name was taken away, and not by a request: the kernel may still lead programs here."""
 
     def set_size(self, size: int) -> None:
         """The size that stat shows."""

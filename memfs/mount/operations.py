@@ -119,8 +119,6 @@ class Operations(pyfuse3.Operations):
             attributes.st_atime_ns = attr.st_atime_ns
         if fields.update_mtime:
             attributes.st_mtime_ns = attr.st_mtime_ns
-            if isinstance(node, FileNode):
-                node.mtime_ns = attr.st_mtime_ns
         attributes.st_ctime_ns = now_ns
         return attributes
 
@@ -233,7 +231,8 @@ class Operations(pyfuse3.Operations):
         """A newborn: visible here at once, in the store with its first content or at its last close."""
         parent = self._directory(parent_inode)
         if name in parent.children:
-            raise FUSEError(errno.EEXIST)
+            # It came this instant, by another door. With ESTALE the kernel looks the name up and opens it.
+            raise FUSEError(errno.EEXIST if flags & os.O_EXCL else errno.ESTALE)
         is_scratch = self._naming.file_is_scratch(parent, name)
         node = self._tree.new_file(stat.S_IMODE(mode))
         node.is_scratch = is_scratch
@@ -250,6 +249,8 @@ class Operations(pyfuse3.Operations):
         node = self._node(inode)
         if not isinstance(node, FileNode):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
+        if node.vanished:
+            raise FUSEError(errno.ESTALE)  # the kernel looks the name up again: what is written here is lost
         truncates = flags & os.O_TRUNC and flags & _WRITING
         if not truncates and node.staged is None and node.content is None:
             await self._pin(node)
@@ -468,9 +469,10 @@ class Operations(pyfuse3.Operations):
         assert node.staged is not None
         node.set_size(len(node.staged.buffer))
         node.set_time(time.time_ns())
-        node.mtime_ns = None
 
     async def _truncate(self, node: FileNode, size: int, fh: FileHandleT | None, pid: int) -> None:
+        if node.vanished and fh is None:
+            raise FUSEError(errno.ESTALE)
         if size > self._size_limit(node):
             raise FUSEError(errno.EFBIG)
         if node.staged is None:

@@ -81,6 +81,8 @@ class Saves:
         staged = node.staged
         if staged is None or not staged.pending or node.is_scratch or node.is_gone:
             return
+        if staged.poison:
+            raise pyfuse3.FUSEError(staged.poison)
         data = bytes(staged.buffer if upto is None else staged.buffer[:upto])
         if whole_characters(data) != len(data):
             path = self.tree.path_of(node)
@@ -98,7 +100,7 @@ class Saves:
                     f"{path} was made by another writer meanwhile; it was not replaced.",
                     path,
                 )
-            return plan_write(scope, path, data, node.mtime_ns)
+            return plan_write(scope, path, data, node.attributes.st_mtime_ns)
 
         staged.committed()  # what is written while a worker commits is pending again
         result = await self.perform("create", planner, node, node.last_pid)
@@ -141,7 +143,7 @@ class Saves:
             raise pyfuse3.FUSEError(errno.EILSEQ)
 
         def planner(scope: Scope) -> Plan:
-            return plan_write(scope, path, data, scratch.mtime_ns)
+            return plan_write(scope, path, data, scratch.attributes.st_mtime_ns)
 
         result = await self.perform("create", planner, scratch, pid)
         if not result.ok:

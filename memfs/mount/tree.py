@@ -218,7 +218,7 @@ class Tree:
         file = File(put.id, put.path, put.size, mtime_ns, commit.version)
         node = self.find(put.path)
         if isinstance(own, FileNode) and own.is_scratch:
-            self._take_place(own, node, put.path, mtime_ns)
+            self._take_place(own, node, put.path, commit.origin.time_ns)
             node = own
         if node is not None and not isinstance(node, FileNode):
             self._delete(node, True, mtime_ns)  # an empty directory that only this mount knew
@@ -263,6 +263,8 @@ class Tree:
         self.remove(node, now_ns)
         self.note_if_empty(parent)
         if tell:
+            if isinstance(node, FileNode):
+                node.vanished = True
             self._notices.removed(parent.inode, name, node.inode)
             self._notices.attributes(parent.inode)
 

@@ -100,8 +100,11 @@ class Mounted:
         """Wait until the daemon has ended of itself, as it should; its last line."""
         daemon = self._daemon
         assert daemon is not None, "not mounted"
+        assert daemon.stdout is not None
         try:
-            output, _ = daemon.communicate(timeout=START_SECONDS)
+            # Not communicate(): it would close the daemon's input, which means that this test has died.
+            daemon.wait(START_SECONDS)
+            output = daemon.stdout.read()
         finally:
             self.discard()
         assert daemon.returncode == 0, self.log()
