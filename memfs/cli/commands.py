@@ -55,7 +55,7 @@ def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
     command = _command(options, port_path(options.path, chosen), chosen)
     if isinstance(command, PortError):
         return Failure(name, command)
-    with open_with(chosen.store, chosen.scope, {}) as memory:
+    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
         return memory.execute(command)
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from memfs.cli.complaint import Complaint, Status, explain
@@ -69,8 +70,27 @@ def serve_in_foreground(serve: Callable[[Callable[[], None]], None]) -> None:
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-    with _stopping_held_back() as let_through:
-        serve(let_through)
+    serve(lambda: None)
+
+
+@contextmanager
+def stopping_held_back() -> Iterator[Callable[[], None]]:
+    """Hold SIGTERM and SIGINT back until what is given here is called, and ignore them at the end.
+
+    A mount listens to them while it serves. A moment too early they would leave it dead; and while it
+    commits what is left, a second one (a service manager sends it after its own unmount) must not kill it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    for number in _STOPPING:  # not SIG_IGN, which drops one that came already, and is inherited
+        signal.signal(number, _ignore)
+
+    def let_through() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+    try:
+        yield let_through
+    finally:
+        let_through()
 
 
 def _become_daemon(
@@ -93,14 +113,12 @@ def _become_daemon(
         _start_log(log_file)
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with _stopping_held_back() as let_through:
 
-            def ready() -> None:
-                let_through()
-                os.dup2(1, 2)  # until now the terminal has seen what libfuse and fusermount3 print
-                tell(Status.DONE, "")
+        def ready() -> None:
+            os.dup2(1, 2)  # until now the terminal has seen what libfuse and fusermount3 print
+            tell(Status.DONE, "")
 
-            serve(ready)
+        serve(ready)
         status = Status.DONE
     except BaseException as error:  # whatever ends this process must be told or logged
         sentence, status = explain(error)
@@ -115,21 +133,8 @@ def _become_daemon(
         os._exit(status)
 
 
-@contextmanager
-def _stopping_held_back() -> Iterator[Callable[[], None]]:
-    """Hold SIGTERM and SIGINT back until the mount is ready for them, or is no more.
-
-    Between the system's mounting and ours listening they would leave a dead mount.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
-
-    def let_through() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    try:
-        yield let_through
-    finally:
-        let_through()
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """What is asked for is under way."""
 
 
 def _hear(hearing: int) -> bytes | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from memfs.cli.choose import Chosen, default_memory, named, rules
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.daemon import serve_in_background, serve_in_foreground
+from memfs.cli.daemon import serve_in_background, serve_in_foreground, stopping_held_back
 from memfs.cli.first_memory import print_first_steps, write_first_memory
 from memfs.cli.running import (
     Mount,
@@ -20,6 +20,7 @@ from memfs.cli.running import (
     make_directory_of,
     make_state_of,
     record,
+    recorded,
     recorded_at,
     strike,
 )
@@ -82,25 +83,23 @@ class _Plan(NamedTuple):
             if options.first_memory:
                 write_first_memory(memory)
             record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), options.read_only))
+            how = MountOptions(
+                read_only=options.read_only,
+                allow_other=options.allow_other,
+                umask=options.umask,
+                state=make_state_of(self.mountpoint, *self.memory),
+            )
             try:
-                serve(
-                    memory,
-                    self.mountpoint,
-                    MountOptions(
-                        read_only=options.read_only,
-                        allow_other=options.allow_other,
-                        umask=options.umask,
-                        state=make_state_of(self.mountpoint, *self.memory),
-                    ),
-                    lambda: self._answers(ready),
-                )
+                with stopping_held_back() as let_through:
+                    serve(memory, self.mountpoint, how, lambda: self._answers(let_through, ready))
             except MountError as error:
                 raise Complaint(str(error)) from None
             finally:
                 strike(self.mountpoint)
         log.info("unmounted %s", self.mountpoint)
 
-    def _answers(self, ready: Callable[[], None]) -> None:
+    def _answers(self, let_through: Callable[[], None], ready: Callable[[], None]) -> None:
+        let_through()
         log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
         ready()
 
@@ -120,6 +119,10 @@ def _mount(plan: _Plan, lock: int) -> None:
                 os.rmdir(mountpoint)
         raise
     print(f"Mounted {mountpoint} ({store}, scope '{plan.memory.scope}').")
+    for other in recorded():
+        if plan.memory.is_on(other) and other.mountpoint != mountpoint and is_mounted(other.mountpoint):
+            # Programs cannot see that it is one file: cp would empty it before reading it.
+            print(f"The same memory is on {other.mountpoint} too; copy nothing from one to the other.")
     if plan.options.first_memory:
         print_first_steps(mountpoint)
 

@@ -19,7 +19,7 @@ def run(options: Namespace) -> int:
     if options.action == "set" and not wanted:
         raise Complaint("Name the rules to set, such as --max-files 512.", Status.USAGE)
     chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}) as memory:
+    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
         policy = memory.set_policy(wanted) if wanted else memory.policy
     print(json.dumps(policy.to_json()) if options.json else _told(policy))
     return Status.DONE

@@ -12,9 +12,8 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memfs.places import make_private, memfs_mount_above, state_directory
 
@@ -22,8 +21,7 @@ _RECORD = "mount.json"
 _LOCK = "lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """One mount, as its daemon recorded it; ``started`` is in seconds since the epoch."""
 
     mountpoint: str
@@ -111,7 +109,7 @@ def record(mount: Mount) -> None:
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-        json.dump(asdict(mount), stream)
+        json.dump(mount._asdict(), stream)
     unfinished.rename(file)
 
 

@@ -7,7 +7,6 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from memfs.cli.complaint import Complaint, Status
@@ -41,7 +40,7 @@ def _running() -> Iterator[tuple[Mount, str]]:
 
 
 def _described(mount: Mount, state: str) -> dict[str, Any]:
-    return {**asdict(mount), "state": str(state), **(_use(mount) if state == Health.ALIVE else {})}
+    return {**mount._asdict(), "state": str(state), **(_use(mount) if state == Health.ALIVE else {})}
 
 
 def _use(mount: Mount) -> dict[str, Any]:

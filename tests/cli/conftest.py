@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -123,6 +124,17 @@ class Place:
         pid = self.record["pid"]
         assert isinstance(pid, int)
         return pid
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a daemon holds the lock of this directory."""
+        (file,) = (self.shell.home / ".local/state/memfs/mounts").glob("*/lock")
+        with file.open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     @property
     def log(self) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,14 @@ def test_a_directory_is_mounted_once(shell: Shell, place: Place) -> None:
     assert place.times_mounted == 1
 
 
+def test_a_memory_on_two_directories_is_pointed_out(shell: Shell, place: Place) -> None:
+    place.mount()
+    other = place.directory.with_name("other")
+    assert f"is on {place.directory} too" in shell("mount", str(other)).done()
+    (other / "a.md").write_text("x")
+    assert (place.directory / "a.md").read_text() == "x"
+
+
 def test_a_mount_neither_covers_nor_holds_its_own_data(shell: Shell, place: Place) -> None:
     directory = place.directory
     below = shell("mount", str(directory), "--store", f"sqlite:{directory}/store")
@@ -252,6 +261,22 @@ def test_a_signal_commits_what_is_staged(shell: Shell, place: Place, number: int
     assert shell("view", "open.md").done() == "not closed yet"
     with pytest.raises(OSError):  # nobody is there any more to answer
         os.close(opened)
+
+
+def test_a_second_signal_does_not_stop_the_first_from_being_obeyed(shell: Shell, place: Place) -> None:
+    """A service manager unmounts, and then sends SIGTERM, to whatever the daemon is doing by then."""
+    for turn in range(3):
+        place.mount()
+        daemon = place.daemon
+        opened = os.open(place.directory / f"{turn}.md", os.O_WRONLY | os.O_CREAT)
+        os.write(opened, b"not closed yet")
+        while place.is_served:
+            with suppress(ProcessLookupError):
+                os.kill(daemon, signal.SIGTERM)
+        assert not place.is_mounted
+        assert shell("view", f"{turn}.md").done() == "not closed yet"
+        with suppress(OSError):
+            os.close(opened)
 
 
 def test_a_busy_mount_is_left_with_the_names_of_who_is_in_it(shell: Shell, place: Place) -> None:
