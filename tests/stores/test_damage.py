@@ -105,6 +105,7 @@ DAMAGES = {
     "a path that climbs": alter("UPDATE file SET path = '/memories/../x.md' WHERE id = 1"),
     "a file in the place of the root": alter("UPDATE file SET path = '/memories' WHERE id = 1"),
     "a file below a file": alter(f"UPDATE file SET path = '{B}/c.md' WHERE id = 1"),
+    "two files at one path": alter(f"UPDATE file SET path = '{B}' WHERE id = 1"),
     "a negative size": alter("UPDATE file SET size = -1 WHERE id = 1"),
     "a path that is no UTF-8": alter("UPDATE file SET path = CAST(x'2f6d656dff' AS TEXT) WHERE id = 1"),
 }

@@ -296,6 +296,8 @@ class SqliteStore:
 def _check_files(files: Sequence[File], database: Path) -> None:
     """What is loaded must be a state that commands can lead to."""
     paths = {file.path for file in files}
+    if len(paths) < len(files):
+        raise UnsafeStorage(f"{database} lists two files at one path.")
     for file in files:
         if file.id < 1 or file.size < 0 or path_error(file.path) is not None or file.path == "/memories":
             raise UnsafeStorage(f"{database} lists a file that memfs cannot have written.")
