@@ -13,7 +13,7 @@ from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.memory import Memory
-from memfs.port.names import scope_name_fault
+from memfs.port.names import is_well_formed, scope_name_fault
 from memfs.port.policy import Limits, Policy
 from memfs.port.store import Store
 
@@ -87,7 +87,9 @@ def current_actor(program: str | None = None) -> Actor:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         user = str(os.getuid())
-    return Actor(user, program or Path(sys.argv[0] or "python").name, os.getpid())
+    name = program or Path(sys.argv[0] or "python").name
+    # A file name may be any bytes; what is recorded is text.
+    return Actor(user, name.encode("utf-8", "backslashreplace").decode(), os.getpid())
 
 
 def canonical_url(url: str | None) -> str:
@@ -110,6 +112,8 @@ def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> t
             ErrorCode.INVALID_ARGUMENT,
             f"The store {path} lies inside the memfs mount {mount}; name a directory outside of it.",
         )
+    if not is_well_formed(str(path)):
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, "The store's path is no UTF-8; choose another directory.")
     return open_sqlite(path, scope, policy, relaxed)
 
 
