@@ -96,8 +96,9 @@ class FileNode(Node):
 
     @property
     def has_pending(self) -> bool:
-        """Whether there is anything that a commit would store."""
-        return self.staged is not None and self.staged.pending and not self.is_scratch
+        """Whether there is anything that a commit would store, or is about to."""
+        staged = self.staged
+        return staged is not None and (staged.pending or staged.saving) and not self.is_scratch
 
 
 class LinkNode(Node):

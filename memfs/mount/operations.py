@@ -297,7 +297,7 @@ class Operations(pyfuse3.Operations):
             return
         if staged.poison:
             raise FUSEError(staged.poison)
-        if staged.written:
+        if staged.written or staged.saving:
             await self._saves.commit(handle.node)
 
     @answers
@@ -333,10 +333,13 @@ class Operations(pyfuse3.Operations):
         node = self._existing(parent_inode, name)
         if isinstance(node, Directory):
             raise FUSEError(errno.EISDIR)
-        if isinstance(node, FileNode) and node.file is not None:
-            await self._saves.delete(node, ctx.pid)
-        if not node.is_gone:
-            self._tree.remove(node, time.time_ns())
+        parent = node.parent
+        # Also a newborn asks the port: its first commit may be under way.
+        if isinstance(node, FileNode) and not node.is_scratch and await self._saves.delete(node, ctx.pid):
+            return
+        if node.parent is not parent or node.name != name:
+            raise FUSEError(errno.ENOENT)  # somebody else was faster
+        self._tree.remove(node, time.time_ns())
 
     @answers
     async def rename(
@@ -531,7 +534,10 @@ class Operations(pyfuse3.Operations):
 
     async def _rename_at_port(self, node: AnyNode, parent: Directory, name: bytes, pid: int) -> None:
         path = f"{self._tree.path_of(parent)}/{name.decode()}"
+        place = (node.parent, node.name)
         if not await self._saves.rename(node, path, pid):
+            if (node.parent, node.name) != place:
+                raise FUSEError(errno.ENOENT)  # somebody else was faster
             # Only this mount has it: a newborn, or a directory without a file of the port.
             if name in parent.children:
                 raise FUSEError(errno.EEXIST)  # it came meanwhile, by another door

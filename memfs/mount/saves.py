@@ -79,6 +79,9 @@ class Saves:
         bytes are those that the store has.
         """
         staged = node.staged
+        while staged is not None and staged.saving:
+            async with self._line:
+                pass  # what another close is committing is promised by this one too
         if staged is None or not staged.pending or node.is_scratch or node.is_gone:
             return
         if staged.poison:
@@ -93,7 +96,11 @@ class Saves:
             return
 
         def planner(scope: Scope) -> Plan:
-            path = self.tree.path_of(node)
+            if node.is_gone:
+                return _GONE
+            # By its id, for somebody may have renamed it without the tree knowing yet.
+            file = None if node.file is None else scope.file_by_id(node.file.id)
+            path = self.tree.path_of(node) if file is None else file.path
             if node.exclusive and scope.file(path) is not None:
                 return PortError(
                     ErrorCode.ALREADY_EXISTS,
@@ -103,29 +110,42 @@ class Saves:
             return plan_write(scope, path, data, node.attributes.st_mtime_ns)
 
         staged.committed()  # what is written while a worker commits is pending again
-        result = await self.perform("create", planner, node, node.last_pid)
+        staged.saving = True
+        try:
+            result = await self.perform("create", planner, node, node.last_pid)
+        finally:
+            staged.saving = False
         if result.ok:
             node.content = data
             if upto is not None and upto < len(staged.buffer):
                 staged.pending = staged.written = True
             return
+        if result.error is _GONE:
+            return
         staged.pending = True
         raise staged.poisoned(errnos.errno_of(result.error), result.error)
 
-    async def delete(self, node: FileNode, pid: int) -> None:
-        """Delete a memory, before unlink returns. Raises FUSEError."""
+    async def delete(self, node: FileNode, pid: int) -> bool:
+        """Delete a memory, before unlink returns. False: the port has nothing there. Raises FUSEError."""
 
         def planner(scope: Scope) -> Plan:
+            if node.is_gone:
+                return _GONE
             return plan(scope, Delete(self.tree.path_of(node)), self.memory.read)
 
         result = await self.perform("delete", planner, node, pid)
-        if not result.ok and result.error.code is not ErrorCode.NOT_FOUND:
-            raise errnos.refusal(result.error)
+        if result.ok:
+            return True
+        if result.error.code is ErrorCode.NOT_FOUND:
+            return False
+        raise errnos.refusal(result.error)
 
     async def rename(self, node: AnyNode, new_path: str, pid: int) -> bool:
         """Rename a memory or a directory of memories. False: the port has nothing there. Raises FUSEError."""
 
         def planner(scope: Scope) -> Plan:
+            if node.is_gone:
+                return _GONE
             return plan(scope, Rename(self.tree.path_of(node), new_path), self.memory.read)
 
         result = await self.perform("rename", planner, node, pid)
@@ -187,3 +207,6 @@ class Saves:
             return await trio.to_thread.run_sync(job)
         finally:
             self.suspended -= 1
+
+
+_GONE = PortError(ErrorCode.NOT_FOUND, "The file was deleted meanwhile.")

@@ -14,16 +14,18 @@ class Staged:
 
     ``pending`` says that the buffer differs from what was committed; ``written``, that some of it
     came by write(2), so that a flush may commit it: a shell flushes after its truncation and before
-    it writes, and an emptiness in between must not become a version. ``poison`` is the errno of a
+    it writes, and an emptiness in between must not become a version. ``saving`` says that a commit of
+    it is under way. ``poison`` is the errno of a
     refused write: it is repeated until the file is truncated to nothing or closed by its last writer.
     """
 
-    __slots__ = ("appended", "buffer", "pending", "poison", "refusal", "written")
+    __slots__ = ("appended", "buffer", "pending", "poison", "refusal", "saving", "written")
 
     def __init__(self, content: bytes) -> None:
         self.buffer = bytearray(content)
         self.pending = False
         self.written = False
+        self.saving = False
         self.appended = True
         self.poison = 0
         self.refusal: PortError | None = None

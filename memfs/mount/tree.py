@@ -6,6 +6,7 @@ the mount has on its own (newborn files, empty directories, scratch) is changed 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -112,7 +113,7 @@ class Tree:
         if isinstance(node, Directory):
             self._empty.discard(self.path_of(node))
             for child in list(node.children.values()):
-                self.remove(child, now_ns)
+                self._displace(child, now_ns)
         self.detach(node, now_ns)
         node.attributes.st_nlink = 0
         node.attributes.st_ctime_ns = now_ns
@@ -175,6 +176,8 @@ class Tree:
             self._follow_directory(change.directory, change.moves, own, now_ns)
         for move in change.moves:
             self._follow_move(move, own, now_ns)
+        if change.directory is not None and change.moves:
+            self._move_rest(change.directory, _new_path(change.directory, change.moves[0]), now_ns)
         for put in change.puts:
             self._follow_put(put, commit, own)
 
@@ -197,11 +200,21 @@ class Tree:
             if not any(file.has_pending for file in self.files_below(node)):
                 self._delete(node, node is not own, now_ns)
             return
-        first = moves[0]
-        below = len(first.file.path) - len(path)
-        new_path = first.new_path[: len(first.new_path) - below]
+        new_path = _new_path(path, moves[0])
         if self.find(new_path) is None:
             self._rename(node, new_path, node is not own, now_ns)
+
+    def _move_rest(self, old_path: str, new_path: str, now_ns: int) -> None:
+        """What only this mount has below a directory that was renamed to where this mount had one too."""
+        old, new = self.find(old_path), self.find(new_path)
+        if not isinstance(old, Directory) or not isinstance(new, Directory):
+            return
+        for name, child in list(old.children.items()):
+            if name not in new.children:
+                self._rename(child, f"{new_path}/{name.decode('utf-8', 'surrogateescape')}", True, now_ns)
+            elif isinstance(child, Directory):
+                self._move_rest(self.path_of(child), self.path_of(new.children[name]), now_ns)
+        self._delete(old, True, now_ns)
 
     def _follow_move(self, move: Move, own: Node | None, now_ns: int) -> None:
         node = self.find(move.new_path)
@@ -220,6 +233,13 @@ class Tree:
         if isinstance(own, FileNode) and own.is_scratch:
             self._take_place(own, node, put.path, commit.origin.time_ns)
             node = own
+        elif isinstance(own, FileNode) and node is not own and not own.is_gone:
+            self._rename(own, put.path, True, commit.origin.time_ns)  # its directory was renamed meanwhile
+            node = own
+        if isinstance(node, FileNode) and node is not own and node.exclusive and node.file is None:
+            # Its creator was promised that the name was free.
+            self._delete(node, True, mtime_ns)
+            node = None
         if node is not None and not isinstance(node, FileNode):
             self._delete(node, True, mtime_ns)  # an empty directory that only this mount knew
             node = None
@@ -233,7 +253,7 @@ class Tree:
         if node is own:
             return
         node.content = put.content
-        if node.staged is not None and node.staged.pending:
+        if node.has_pending or (node.staged is not None and node.staged.poison):
             return
         node.staged = None
         node.set_size(put.size)
@@ -260,13 +280,23 @@ class Tree:
     def _delete(self, node: AnyNode, tell: bool, now_ns: int) -> None:
         parent, name = node.parent, node.name
         assert parent is not None
-        self.remove(node, now_ns)
+        if tell:
+            self._displace(node, now_ns)
+        else:
+            self.remove(node, now_ns)
         self.note_if_empty(parent)
         if tell:
-            if isinstance(node, FileNode):
-                node.vanished = True
             self._notices.removed(parent.inode, name, node.inode)
             self._notices.attributes(parent.inode)
+
+    def _displace(self, node: AnyNode, now_ns: int) -> None:
+        """As :meth:`remove`, by somebody else: whoever is writing it is told when closing it."""
+        if isinstance(node, FileNode):
+            node.vanished = True
+            if node.has_pending:
+                assert node.staged is not None
+                node.staged.poisoned(errno.EEXIST)
+        self.remove(node, now_ns)
 
     def _rename(self, node: AnyNode, new_path: str, tell: bool, now_ns: int) -> None:
         old_parent, old_name = node.parent, node.name
@@ -306,7 +336,7 @@ class Tree:
             child = at.children.get(name.encode())
             if not isinstance(child, Directory):
                 if child is not None:
-                    self.remove(child, child.attributes.st_mtime_ns)
+                    self._displace(child, child.attributes.st_mtime_ns)
                 child = self.new_directory(is_scratch=is_scratch_directory(name))
                 self.attach(child, at, name.encode())
                 if made is not None:
@@ -317,3 +347,8 @@ class Tree:
     def _keep(self, node: N) -> N:
         self.by_inode[node.inode] = node
         return node
+
+
+def _new_path(directory: str, first: Move) -> str:
+    """Where *directory* is after it was renamed as a whole, from the move of the first file in it."""
+    return first.new_path[: len(first.new_path) - len(first.file.path) + len(directory)]

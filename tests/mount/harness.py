@@ -209,6 +209,14 @@ def write(path: Path, data: bytes | str) -> None:
         os.write(fd, data.encode() if isinstance(data, str) else data)
 
 
+def content(path: Path) -> str | None:
+    """What is in a file, or None where there is none."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+
+
 def run(*command: str | Path, **options: Any) -> str:
     """The output of a program that must end well."""
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, **options)
