@@ -17,7 +17,7 @@ from memfs.cli.first_memory import print_first_steps, write_first_memory
 from memfs.cli.running import (
     Mount,
     claim,
-    make_directory_of,
+    log_of,
     make_state_of,
     record,
     recorded,
@@ -112,7 +112,7 @@ def _mount(plan: _Plan, lock: int) -> None:
         if plan.options.foreground:
             serve_in_foreground(plan.serve)
             return
-        serve_in_background(plan.serve, make_directory_of(mountpoint) / "log", lock)
+        serve_in_background(plan.serve, log_of(mountpoint), lock)
     except BaseException:
         if made:
             with suppress(OSError):

@@ -60,6 +60,11 @@ def directory_of(mountpoint: str) -> Path:
     return _list_directory() / _digest(mountpoint)
 
 
+def log_of(mountpoint: str) -> Path:
+    """What the daemons in the background on *mountpoint* have to say."""
+    return directory_of(mountpoint) / "log"
+
+
 def make_directory_of(mountpoint: str) -> Path:
     """As :func:`directory_of`, made where it is missing."""
     make_private(state_directory())

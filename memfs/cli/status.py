@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.running import Mount, is_served, recorded
+from memfs.cli.running import Mount, is_served, log_of, recorded
 from memfs.cli.version import version
 from memfs.mount.lifecycle import Health, is_mounted, probe
 from memfs.places import resolve
@@ -40,7 +40,8 @@ def _running() -> Iterator[tuple[Mount, str]]:
 
 
 def _described(mount: Mount, state: str) -> dict[str, Any]:
-    return {**mount._asdict(), "state": str(state), **(_use(mount) if state == Health.ALIVE else {})}
+    shown = mount._asdict() | {"state": str(state), "log": str(log_of(mount.mountpoint))}
+    return shown | (_use(mount) if state == Health.ALIVE else {})
 
 
 def _use(mount: Mount) -> dict[str, Any]:
@@ -76,6 +77,8 @@ def _told(mount: dict[str, Any]) -> str:
         lines.append(f"           {mount['bytes']} of {mount['max_total_bytes']} bytes")
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")
+    if mount["state"] != Health.ALIVE:
+        lines.append(f"  log      {mount['log']}")
     if mount["state"] == Health.DEAD:
         lines.append("  its daemon has ended; `memfs mount` replaces it, `memfs unmount` takes it away")
     return "\n".join(lines)

@@ -192,6 +192,7 @@ def test_a_dead_mount_is_found_and_replaced(shell: Shell, place: Place) -> None:
     done = shell("status", "--json")
     assert done.status == 1
     assert done.json["mounts"][0]["state"] == "dead"
+    assert "mounted" in Path(done.json["mounts"][0]["log"]).read_text()
     assert shell("view", str(place.directory / "notes.md")).done() == "kept", "the memory has another door"
     place.mount()
     assert place.times_mounted == 1
