@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,34 +41,28 @@ NoticeFile.give = lambda self: os._exit(0)
 
 
 class Listener:
-    """Counts the calls of a watch, and waits for what they lead to."""
+    """Catches up at every call of a watch and at no other time, and keeps the paths that came in."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self.calls = 0
+        self.paths: list[str] = []
         self._called = threading.Condition()
 
     def notify(self) -> None:
+        commits = self.memory.catch_up()
         with self._called:
             self.calls += 1
+            self.paths += [put.path for commit in commits for put in commit.change.puts]
             self._called.notify_all()
 
-    def waits_for(self, is_true: Callable[[], bool]) -> bool:
-        """Whether *is_true* becomes so, asked again after each call only."""
-        deadline = time.monotonic() + GENEROUS
+    def is_called(self) -> bool:
         with self._called:
-            while not is_true():
-                if not self._called.wait(deadline - time.monotonic()):
-                    return False
-        return True
+            return self._called.wait_for(lambda: self.calls > 0, GENEROUS)
 
     def sees(self, path: str) -> bool:
-        """Whether a change at *path* comes in by nothing but a call and catching up."""
-        return self.waits_for(lambda: self._caught_up().file(path) is not None)
-
-    def _caught_up(self) -> Any:
-        self.memory.catch_up()
-        return self.memory.snapshot()
+        with self._called:
+            return self._called.wait_for(lambda: path in self.paths, GENEROUS)
 
 
 @contextmanager
@@ -79,7 +73,7 @@ def listening(directory: Path) -> Iterator[Listener]:
         listener = Listener(memory)
         watch = memory.watch(listener.notify)
         try:
-            assert listener.waits_for(lambda: listener.calls > 0)
+            assert listener.is_called()
             yield listener
         finally:
             watch.close()
