@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from memfs.cli.complaint import Status, explain
 
@@ -22,6 +23,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, by default the one this process was started with; its exit status."""
     _open_standard_descriptors()
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A path may hold any bytes, and is printed as it is, whatever the locale.
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         status = _run(sys.argv[1:] if arguments is None else list(arguments))
         if sys.stdout is not None:

@@ -179,5 +179,9 @@ def _start_log(log_file: Path) -> None:
     logging.basicConfig(
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        handlers=[RotatingFileHandler(log_file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")],
+        handlers=[
+            RotatingFileHandler(
+                log_file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", errors="backslashreplace"
+            )
+        ],
     )

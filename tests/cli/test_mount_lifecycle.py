@@ -86,6 +86,21 @@ def test_a_missing_directory_is_made_and_a_link_is_followed(shell: Shell, place:
     assert place.directory.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_directory_may_have_any_name(shell: Shell, place: Place) -> None:
+    for name in ("two words", "line\nbreak", "back\\slash", os.fsdecode(b"caf\xe9"), "\u00e9\u4e2d"):
+        directory = place.directory.with_name(name)
+        subprocess.run(
+            shell.command("mount", str(directory)), env=shell.environment, check=True, capture_output=True
+        )
+        (directory / "a.md").write_text(name.encode("utf-8", "backslashreplace").decode())
+        assert shell("status", str(directory), "--json").json["mounts"][0]["mountpoint"] == str(directory)
+        shell("view", cwd=directory).done()
+        shown = subprocess.run(
+            shell.command("unmount", str(directory)), env=shell.environment, check=True, capture_output=True
+        )
+        assert os.fsencode(directory) in shown.stdout
+
+
 def test_a_store_that_cannot_be_opened_is_the_reason(shell: Shell, place: Place) -> None:
     place.directory.rmdir()
     (shell.home / "file").write_text("")
