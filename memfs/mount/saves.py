@@ -91,9 +91,6 @@ class Saves:
             path = self.tree.path_of(node)
             error = PortError(ErrorCode.INVALID_ARGUMENT, f"{path} would hold text that is no UTF-8.", path)
             raise staged.poisoned(errno.EILSEQ, error)
-        if node.file is not None and node.content == data:
-            staged.committed()
-            return
 
         def planner(scope: Scope) -> Plan:
             if node.is_gone:
@@ -107,7 +104,7 @@ class Saves:
                     f"{path} was made by another writer meanwhile; it was not replaced.",
                     path,
                 )
-            return plan_write(scope, path, data, node.attributes.st_mtime_ns)
+            return self._plan_save(scope, path, data, node)
 
         staged.committed()  # what is written while a worker commits is pending again
         staged.saving = True
@@ -119,6 +116,9 @@ class Saves:
             node.content = data
             if upto is not None and upto < len(staged.buffer):
                 staged.pending = staged.written = True
+            return
+        if result.error is _SAME:
+            node.content = data
             return
         if result.error is _GONE:
             return
@@ -163,13 +163,16 @@ class Saves:
             raise pyfuse3.FUSEError(errno.EILSEQ)
 
         def planner(scope: Scope) -> Plan:
-            return plan_write(scope, path, data, scratch.attributes.st_mtime_ns)
+            return _GONE if scratch.is_gone else self._plan_save(scope, path, data, scratch)
 
         result = await self.perform("create", planner, scratch, pid)
-        if not result.ok:
+        if result.error is _SAME:
+            self.tree.replace_with_same(scratch, path)
+        elif not result.ok:
             raise errnos.refusal(result.error)
         scratch.content = data
-        scratch.staged.committed()
+        if scratch.staged.buffer == data:  # else its program has gone on writing meanwhile
+            scratch.staged.committed()
         if not scratch.writers:
             scratch.staged = None
 
@@ -194,6 +197,13 @@ class Saves:
             for commit in await self._work(self.memory.catch_up):
                 self.tree.take_in(commit)
 
+    def _plan_save(self, scope: Scope, path: str, data: bytes, node: FileNode) -> Plan:
+        """As ``create``, but for bytes that are already there: those make no version."""
+        file = scope.file(path)
+        if file is not None and file.size == len(data) and self.memory.read(file) == data:
+            return _SAME
+        return plan_write(scope, path, data, node.attributes.st_mtime_ns)
+
     def _take_in(self, outcome: Outcome, own: AnyNode | None) -> None:
         for commit in outcome.commits:
             is_own = outcome.result.ok and commit is outcome.commits[-1]
@@ -209,4 +219,5 @@ class Saves:
             self.suspended -= 1
 
 
+_SAME = PortError(ErrorCode.ALREADY_EXISTS, "The file holds these bytes already.")
 _GONE = PortError(ErrorCode.NOT_FOUND, "The file was deleted meanwhile.")

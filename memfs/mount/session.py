@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -187,6 +188,9 @@ class _Session:
             for node in self._staged():
                 staged = node.staged
                 if staged is None or not staged.written or not staged.appended or staged.poison:
+                    continue
+                if time.monotonic() - staged.began < APPEND_SECONDS:
+                    self._saves.appending.set()  # a save that has only just begun
                     continue
                 whole = whole_characters(staged.buffer)
                 if whole:

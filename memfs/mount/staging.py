@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 
 import pyfuse3
 
@@ -19,10 +20,11 @@ class Staged:
     refused write: it is repeated until the file is truncated to nothing or closed by its last writer.
     """
 
-    __slots__ = ("appended", "buffer", "pending", "poison", "refusal", "saving", "written")
+    __slots__ = ("appended", "began", "buffer", "pending", "poison", "refusal", "saving", "written")
 
     def __init__(self, content: bytes) -> None:
         self.buffer = bytearray(content)
+        self.began = time.monotonic()
         self.pending = False
         self.written = False
         self.saving = False
@@ -34,13 +36,14 @@ class Staged:
         """Write *data* at *offset*; raises FUSEError and poisons where that cannot be stored.
 
         *limit* is the largest size in bytes. With *text*, data that cannot be part of UTF-8 is
-        refused at once; a character cut at either end may be completed by another write.
+        refused at once; a character cut at either end may be completed by another write. Without it
+        the file is scratch, which keeps what it has, as any file.
         """
         if self.poison:
             raise pyfuse3.FUSEError(self.poison)
         end = offset + len(data)
         if end > limit:
-            raise self.poisoned(errno.EFBIG)
+            raise self.poisoned(errno.EFBIG) if text else pyfuse3.FUSEError(errno.EFBIG)
         if text and not may_be_utf8(data):
             raise self.poisoned(errno.EILSEQ)
         size = len(self.buffer)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -138,6 +139,14 @@ class Tree:
         elif not node.is_gone:
             self._delete(node, True, node.attributes.st_ctime_ns)
 
+    def replace_with_same(self, scratch: FileNode, path: str) -> None:
+        """The scratch file takes the place of the memory at *path*, whose bytes it has."""
+        replaced = self.find(path)
+        assert isinstance(replaced, FileNode), "the scope has the file"
+        scratch.file = replaced.file
+        scratch.exclusive = False
+        self._take_place(scratch, replaced, path, time.time_ns())
+
     def note_if_empty(self, directory: Directory) -> None:
         """Remember *directory*, and those above it, if no file of the port lies below: it stays."""
         at: Directory | None = directory
@@ -230,7 +239,7 @@ class Tree:
         mtime_ns = commit.origin.time_ns if put.mtime_ns is None else put.mtime_ns
         file = File(put.id, put.path, put.size, mtime_ns, commit.version)
         node = self.find(put.path)
-        if isinstance(own, FileNode) and own.is_scratch:
+        if isinstance(own, FileNode) and own.is_scratch and not own.is_gone:
             self._take_place(own, node, put.path, commit.origin.time_ns)
             node = own
         elif isinstance(own, FileNode) and node is not own and not own.is_gone:
