@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
@@ -53,6 +51,8 @@ def ordinary_user(*owned: Path) -> Iterator[None]:
 @contextmanager
 def small_disk(mount_point: Path) -> Iterator[None]:
     """A file system of half a megabyte on *mount_point*."""
+    import pytest  # not by the processes that tests start: it takes longer than their work
+
     if os.geteuid() != 0:
         pytest.skip("machine: only root can mount a small file system")
     options = ["-t", "tmpfs", "-o", "size=512k", "tmpfs", str(mount_point)]

@@ -1,7 +1,7 @@
 """Making, checking and opening the database of one scope.
 
-Nothing that memfs did not write is ever changed: an existing file is recognised by its header,
-read through an immutable connection that takes no lock and starts no recovery.
+Nothing that memfs did not write is ever changed: an existing file is recognised by its header
+before a connection is opened.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from memfs.stores.sqlite.gate import Gate
 
 APPLICATION_ID = 0x6D656D66  # "memf"
 FORMAT = 1
+HEADER_BYTES = 100
+MAGIC = b"SQLite format 3\0"
 ORDINAL_BITS = 24
 """A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
 
@@ -188,22 +190,23 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
 
 
 def _check_header(database: Path) -> None:
-    escaped = str(database).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    """Recognise a database of memfs by its header, and look no further: the rest may need its log.
+
+    After a kill in the middle of a checkpoint, pages and size of the file fit each other only once the
+    log has been played in. The bytes are read through SQLite's own file layer, since a plain close(2)
+    would end every POSIX lock that this process holds on the file.
+    """
     try:
-        connection = apsw.Connection(
-            f"file:{escaped}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        )
+        file = apsw.VFSFile("", str(database), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
         try:
-            application_id = connection.pragma("application_id")
-            written_format = connection.pragma("user_version")
+            header = file.xRead(HEADER_BYTES, 0)
         finally:
-            connection.close()
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise UnsafeStorage(
-            f"{database} is damaged or no database of memfs; it was left as it is."
-        ) from error
+            file.xClose()
     except apsw.Error as error:
         raise StoreError(f"{database} cannot be read: {error}.") from error
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+        raise UnsafeStorage(f"{database} is damaged or no database of memfs; it was left as it is.")
+    written_format, application_id = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if application_id != APPLICATION_ID:
         raise UnsafeStorage(f"{database} was not written by memfs; it was left as it is.")
     if written_format > FORMAT:
