@@ -17,6 +17,9 @@ import pyfuse3
 
 log = logging.getLogger(__name__)
 
+STOP_SECONDS = 1.0
+"""How long to wait for the call under way, so that it does not meet a session that is closed."""
+
 _Notice: TypeAlias = tuple[int, bytes | None, int, bool]
 
 # The kernel never knew the entry, it is no longer a directory, or it is in use: all as good as done.
@@ -28,6 +31,7 @@ class Notices:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[_Notice | None] = queue.SimpleQueue()
+        self._stopped = False
         self._thread = threading.Thread(target=self._run, name="memfs-notices", daemon=True)
 
     def start(self) -> None:
@@ -35,8 +39,11 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Deliver no more, without waiting: a call may be stuck until the unmount frees it."""
+        """Deliver no more. A call may be stuck until the unmount frees it: that is not waited for."""
+        self._stopped = True
         self._queue.put(None)
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
 
     def content(self, inode: int) -> None:
         """The bytes and attributes of *inode* are others now."""
@@ -55,7 +62,7 @@ class Notices:
         self._queue.put((parent, name, inode, False))
 
     def _run(self) -> None:
-        while (notice := self._queue.get()) is not None:
+        while (notice := self._queue.get()) is not None and not self._stopped:
             inode, name, deleted, attributes_only = notice
             try:
                 if name is None:
