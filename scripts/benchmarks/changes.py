@@ -117,12 +117,12 @@ def directory(stage: Stage, count: int) -> Steps:
 
 
 CHANGES = (
-    Operation("create 4 KiB", create),
-    Operation("overwrite 4 KiB", overwrite),
-    Operation("append 100 B", append),
-    Operation("write+fsync 4 KiB", fsync),
-    Operation("rename", rename),
-    Operation("temp+rename 4 KiB", replace),
-    Operation("mkdir+rmdir", directory),
-    Operation("unlink", unlink),
+    Operation("create 4 KiB", create, batch=10, warm_up=3),
+    Operation("overwrite 4 KiB", overwrite, batch=10, warm_up=3),
+    Operation("append 100 B", append, batch=10, warm_up=3),
+    Operation("write+fsync 4 KiB", fsync, batch=10, warm_up=3),
+    Operation("rename", rename, batch=10, warm_up=3),
+    Operation("temp+rename 4 KiB", replace, batch=10, warm_up=3),
+    Operation("mkdir+rmdir", directory, batch=10, warm_up=3),
+    Operation("unlink", unlink, batch=10, warm_up=3),
 )

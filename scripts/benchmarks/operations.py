@@ -42,12 +42,19 @@ Steps: TypeAlias = Generator[Step, None, None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A row of the table: its name, how many steps a turn has, how many turns."""
+    """A row of the table: its name, how many steps of a turn count, how many turns.
+
+    Turns are short and many: a virtual machine's processor changes its speed by the second, and a
+    long turn would give a whole target the slow one. The first steps of a turn do not count: the
+    targets that had theirs before have emptied the processor's caches, which is the interleaving's
+    doing and not the filesystem's.
+    """
 
     name: str
     steps: Callable[[Stage, int], Steps]
-    batch: int = 20
-    rounds: int = 10
+    batch: int = 15
+    rounds: int = 20
+    warm_up: int = 5
 
 
 class Stage:

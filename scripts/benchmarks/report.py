@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.costs import Costs
 from benchmarks.figures import Figures
 from benchmarks.goals import Verdict
+from benchmarks.scale import Growth, MemfsOfMany
 from benchmarks.workdir import filesystem_of, without_journal
 
 
@@ -51,6 +52,14 @@ def costs_in_words(costs: Costs) -> str:
         f"memfs by default: mounted {costs.start_seconds:.2f} s after the command, "
         f"{costs.resident_bytes / 1e6:.1f} MB resident with 256 files, "
         f"{costs.idle_cpu_seconds * 1000:.0f} ms of CPU and {costs.idle_wakeups} wake-ups in 10 idle seconds"
+    )
+
+
+def growth_in_words(growth: Growth) -> str:
+    """What the large scope needs besides."""
+    return (
+        f"memfs with {MemfsOfMany.name}: mounted {growth.start_seconds:.2f} s after the command, "
+        f"{growth.resident_bytes / 1e6:.0f} MB resident"
     )
 
 

@@ -58,12 +58,13 @@ def take_turn(operation: Operation, stage: Stage, cell: Cell) -> None:
     gc.collect()
     gc.disable()  # a collection in the middle of a step would be taken for the filesystem
     try:
-        with closing(operation.steps(stage, operation.batch)) as steps:
-            for step in steps:
+        with closing(operation.steps(stage, operation.warm_up + operation.batch)) as steps:
+            for number, step in enumerate(steps):
                 begun = perf_counter_ns()
                 step.action()
                 taken = perf_counter_ns() - begun
-                cell.samples.append(taken / step.calls / 1_000)
+                if number >= operation.warm_up:
+                    cell.samples.append(taken / step.calls / 1_000)
                 stage.settle(step.leaves)
     except Exception as problem:
         cell.failed = f"{type(problem).__name__}: {problem}"

@@ -100,7 +100,7 @@ def run(wanted: argparse.Namespace, work: Path) -> None:
             "microseconds": table.to_json(),
             "tools_microseconds": tools.to_json(),
             "costs": asdict(costs) if costs else None,
-            "scale_microseconds": growth.figures.to_json() if growth else None,
+            "scale": growth.to_json() if growth else None,
             "goals": [item.to_json() for item in verdicts],
         }
         wanted.json.write_text(json.dumps(everything, indent=1) + "\n")
@@ -151,6 +151,7 @@ def print_report(
         parts.append(report.table("ms, 256 files", tools, columns, MILLISECONDS))
     if growth:
         parts.append(report.pairs("µs", growth.figures, MemfsOfMany.name, MemfsOfFew.name))
+        parts.append(report.growth_in_words(growth))
     if costs:
         parts.append(report.costs_in_words(costs))
     notes = [f"missing: {name}: {reason}" for name, reason in missing.items()]

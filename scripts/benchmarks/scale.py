@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FEW, MANY = 100, 100_000
 PER_DIRECTORY = 1_000
 FILL = 200
-PORT_ROUNDS = 10
+PORT_ROUNDS = 20
 _MEASURED = ("create 4 KiB", "overwrite 4 KiB", "temp+rename 4 KiB", "unlink")
 
 
@@ -53,6 +53,14 @@ class Growth:
     figures: Figures = field(default_factory=Figures)
     start_seconds: float = 0.0
     resident_bytes: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """All of it; the figures in microseconds."""
+        return {
+            "microseconds": self.figures.to_json(),
+            "start_seconds": self.start_seconds,
+            "resident_bytes": self.resident_bytes,
+        }
 
 
 def measure_scale(work: Path) -> Growth:
@@ -112,14 +120,14 @@ def _create(stage: PortStage, names: Sequence[str]) -> Steps:
 
 
 def _life_of_files(stage: PortStage, figures: Figures, turn: int) -> None:
-    names = [f"{WORK}/port-{turn}-{number}.md" for number in range(20)]
+    names = [f"{WORK}/port-{turn}-{number}.md" for number in range(12)]
     steps = {
         "port: create 4 KiB": lambda _stage, _count: _create(stage, names),
         "port: replace 4 KiB": lambda _stage, _count: _create(stage, names),
         "port: delete": lambda _stage, _count: (Step(partial(stage.execute, "delete", n)) for n in names),
     }
     for name, made in steps.items():
-        take_turn(Operation(name, made), stage, figures.cell(name, stage.target.name))
+        take_turn(Operation(name, made, warm_up=2), stage, figures.cell(name, stage.target.name))
 
 
 def _measure_port(targets: Sequence[Memfs], figures: Figures) -> None:

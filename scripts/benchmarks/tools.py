@@ -7,7 +7,7 @@ wake-ups of sleeping processors included, and they are worth comparing only with
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -60,14 +60,18 @@ def _remove(stage: Stage, _count: int) -> Steps:
     yield Step(partial(_run, "rm", "-r", stage.path(COPY)), leaves=gone)
 
 
+def _once(name: str, steps: Callable[[Stage, int], Steps]) -> Operation:
+    return Operation(name, steps, batch=1, warm_up=0)
+
+
 def tools(source: Path) -> tuple[Operation, ...]:
     """The tools, in an order in which the copy is there to be removed."""
     return (
-        Operation("grep -r", _grep),
-        Operation("cat", _cat),
-        Operation("ls -lR", _list),
-        Operation("cp -r into it", partial(_copy_in, source)),
-        Operation("rm -r", _remove),
+        _once("grep -r", _grep),
+        _once("cat", _cat),
+        _once("ls -lR", _list),
+        _once("cp -r into it", partial(_copy_in, source)),
+        _once("rm -r", _remove),
     )
 
 
