@@ -7,8 +7,11 @@ state directory, one line a change, and read back at the next mount.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 
 class EmptyDirectories:
@@ -18,6 +21,7 @@ class EmptyDirectories:
         self._path = state / "directories.jsonl"
         self.paths: set[str] = self._read()
         self._descriptor = self._rewrite()
+        self._torn = False
 
     def add(self, path: str) -> None:
         """*path* is a directory without files."""
@@ -45,7 +49,14 @@ class EmptyDirectories:
         return [each for each in self.paths if each == path or each.startswith(path + "/")]
 
     def _append(self, sign: str, path: str) -> None:
-        os.write(self._descriptor, json.dumps([sign, path]).encode() + b"\n")
+        """A line that cannot be written is logged: what it is about stands, in the mount as in the store."""
+        line = json.dumps([sign, path]).encode() + b"\n"
+        try:
+            whole = os.write(self._descriptor, b"\n" + line if self._torn else line) >= len(line)
+        except OSError as error:
+            log.warning("%s may not be remembered over a remount: %s", path, error.strerror)
+            whole = False
+        self._torn = not whole
 
     def _read(self) -> set[str]:
         paths: set[str] = set()

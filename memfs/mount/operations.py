@@ -282,7 +282,13 @@ class Operations(pyfuse3.Operations):
         assert node.staged is not None
         if handle.appends:
             off = len(node.staged.buffer)  # the kernel may not have asked for the size since a foreign change
-        node.staged.write(off, buf, self._size_limit(node), not node.is_scratch)
+        try:
+            node.staged.write(off, buf, self._size_limit(node), not node.is_scratch)
+        except FUSEError:
+            raise
+        except Exception:
+            node.staged.poisoned(errno.EIO)  # the rest of a save without this part must not be stored
+            raise
         node.last_pid = handle.pid
         self._show_write(node)
         self._saves.appending.set()
@@ -489,30 +495,29 @@ class Operations(pyfuse3.Operations):
             try:
                 await self._saves.commit(node)
             except FUSEError:
-                self._tree.revert(node)
+                if not node.writers:
+                    self._tree.revert(node)
                 raise
-            if not node.is_scratch:
+            if not (node.is_scratch or node.writers or node.has_pending):
                 node.staged = None
 
     async def _end_of_writer(self, node: FileNode) -> None:
         staged = node.staged
-        if node.writers == 1 and staged is not None and not node.is_scratch:
-            if not staged.poison:
-                try:
-                    await self._saves.commit(node)
-                except FUSEError as error:
-                    log.warning("a save was refused when its file was closed: %s", error)
+        try:
+            if node.writers == 1 and staged is not None and not staged.poison:
+                await self._saves.commit(node)
+        except FUSEError as error:
+            log.warning("a save was refused when its file was closed: %s", error)
+        finally:
             node.writers -= 1
-            if node.writers:
-                return  # somebody opened it while the commit was under way
-            if staged.poison:
-                self._tree.revert(node)
-            else:
-                if node.is_gone:
-                    node.content = bytes(staged.buffer)  # whoever still reads it has nowhere else to look
-                node.staged = None
+        if node.writers or staged is None or node.is_scratch:
+            return  # somebody else writes it, maybe since the commit began
+        if staged.poison:
+            self._tree.revert(node)
         else:
-            node.writers -= 1
+            if node.is_gone:
+                node.content = bytes(staged.buffer)  # whoever still reads it has nowhere else to look
+            node.staged = None
 
     async def _rename_directory(
         self, node: Directory, parent: Directory, name: bytes, target: AnyNode | None, pid: int

@@ -171,8 +171,10 @@ class Saves:
         elif not result.ok:
             raise errnos.refusal(result.error)
         scratch.content = data
-        if scratch.staged.buffer == data:  # else its program has gone on writing meanwhile
+        if scratch.staged.buffer == data:
             scratch.staged.committed()
+        elif not scratch.writers:  # its program has gone on writing meanwhile, and closed it
+            await self.commit(scratch)
         if not scratch.writers:
             scratch.staged = None
 
