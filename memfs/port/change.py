@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from memfs.port.policy import Policy
 from memfs.port.receipts import Receipt
@@ -22,16 +22,24 @@ class File(NamedTuple):
     content: int
 
 
+PutOperation: TypeAlias = Literal["created", "modified", "restored"]
+
+
 class Put(NamedTuple):
-    """A file's new bytes. ``content`` is None where a store reports a change without them."""
+    """A file's new bytes. ``content`` is None where a store reports a change without them.
+
+    ``mtime_ns`` is set where the writer chose one; else it is the change's own time. ``joins`` is
+    the version of an earlier change of the same memory that was one save with this one: the
+    history shows the two as this one.
+    """
 
     id: int
     path: str
     size: int
-    created: bool
+    operation: PutOperation
     content: bytes | None
     mtime_ns: int | None = None
-    """Where the writer set one; else the change's own time."""
+    joins: int | None = None
 
 
 class Remove(NamedTuple):

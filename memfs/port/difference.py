@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from memfs.port.change import Actor, Change, Commit, Move, Origin, Put, Remove
+from memfs.port.change import Actor, Change, Commit, Move, Origin, Put, PutOperation, Remove
 from memfs.port.scope import Scope
 
 
@@ -20,7 +20,8 @@ def difference(old: Scope, new: Scope) -> Commit:
     for file in new.in_write_order():
         before = old.file_by_id(file.id)
         if before is None or before.content != file.content:
-            puts.append(Put(file.id, file.path, file.size, before is None, None, file.mtime_ns))
+            operation: PutOperation = "modified" if before else "created"
+            puts.append(Put(file.id, file.path, file.size, operation, None, file.mtime_ns))
     policy = new.policy if new.policy != old.policy else None
     change = Change(tuple(removes), tuple(moves), tuple(puts), policy)
     return Commit(new.version, change, Origin(time.time_ns(), Actor()))

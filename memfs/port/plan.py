@@ -9,13 +9,14 @@ part of the contract: the first that fails is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from memfs.port.change import Change, File, Move, Put, Remove
+from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
 from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.lines import ends_in_line_ending, logical_lines
 from memfs.port.names import ROOT, extension_error, is_well_formed, path_error
+from memfs.port.policy import Limits
 from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, Entry, FileView, Kind, Lines, Renamed
 from memfs.port.scope import Scope
 
@@ -44,12 +45,44 @@ def plan(scope: Scope, command: Command, content: Content) -> Plan:
             return _plan_rename(scope, command)
 
 
-def plan_write(scope: Scope, path: str, data: bytes, mtime_ns: int | None = None) -> Change | PortError:
-    """As ``create`` with *data*, which must be valid UTF-8: the door of those who hold bytes."""
+class Joined(NamedTuple):
+    """The first half of a save: the change *version*, which deleted or emptied the memory *id*.
+
+    ``operation`` is what the two halves are together.
+    """
+
+    id: int
+    version: int
+    operation: PutOperation
+
+
+def plan_write(
+    scope: Scope, path: str, data: bytes, mtime_ns: int | None = None, joined: Joined | None = None
+) -> Change | PortError:
+    """As ``create`` with *data*, which must be valid UTF-8: the door of those who hold bytes.
+
+    With *joined*, the write is the second half of a save and carries that memory on, unless somebody
+    else has come in between.
+    """
     return (
         _cannot_write_at(path)
         or _cannot_hold_file(scope, path)
-        or _put(scope, path, data, _created_receipt, mtime_ns)
+        or _put(scope, path, data, _created_receipt, mtime_ns, joined)
+    )
+
+
+def too_large(path: str, size: int, limits: Limits) -> PortError:
+    """The refusal of a file of *size* bytes, which no eviction can make room for."""
+    return PortError(
+        ErrorCode.LIMIT_EXCEEDED,
+        f"{path} would have {_count(size, 'byte')}; a file may have "
+        f"{min(limits.max_file_bytes, limits.max_total_bytes)}. Split it or shorten it.",
+        path,
+        {
+            "byteLength": size,
+            "maxFileBytes": limits.max_file_bytes,
+            "maxTotalBytes": limits.max_total_bytes,
+        },
     )
 
 
@@ -250,21 +283,12 @@ def _put(
     data: bytes,
     receipt: Callable[[str, int, tuple[str, ...], bool], Created | Edited],
     mtime_ns: int | None = None,
+    joined: Joined | None = None,
 ) -> Change | PortError:
     """Write *data* at *path*, where a file may be, and let the earliest writes leave for it."""
     limits, size = scope.policy.limits, len(data)
     if size > limits.max_file_bytes or size > limits.max_total_bytes:
-        return PortError(
-            ErrorCode.LIMIT_EXCEEDED,
-            f"{path} would have {_count(size, 'byte')}; a file may have "
-            f"{min(limits.max_file_bytes, limits.max_total_bytes)}. Split it or shorten it.",
-            path,
-            {
-                "byteLength": size,
-                "maxFileBytes": limits.max_file_bytes,
-                "maxTotalBytes": limits.max_total_bytes,
-            },
-        )
+        return too_large(path, size, limits)
     earlier = scope.file(path)
     count = len(scope) + (earlier is None)
     total = scope.total_bytes + size - (earlier.size if earlier else 0)
@@ -279,11 +303,22 @@ def _put(
             if count <= limits.max_files and total <= limits.max_total_bytes:
                 break
     file_id = earlier.id if earlier else scope.version + 1
+    operation: PutOperation = "modified" if earlier else "created"
+    joins = None
+    if joined is not None and _is_first_half(scope, earlier, joined):
+        file_id, joins, operation = joined
     return Change(
         removes=tuple(evicted),
-        puts=(Put(file_id, path, size, earlier is None, data, mtime_ns),),
+        puts=(Put(file_id, path, size, operation, data, mtime_ns, joins),),
         receipt=receipt(path, size, tuple(left.file.path for left in evicted), earlier is not None),
     )
+
+
+def _is_first_half(scope: Scope, earlier: File | None, joined: Joined) -> bool:
+    """Whether *joined* is still the last that happened to the memory that is written now."""
+    if earlier is None:
+        return scope.file_by_id(joined.id) is None
+    return earlier.id == joined.id and earlier.content == joined.version
 
 
 def _created_receipt(path: str, size: int, evicted: tuple[str, ...], overwritten: bool) -> Created:

@@ -30,9 +30,9 @@ class Busy(Exception):
 class Record(NamedTuple):
     """One file's part in one change: a line of the history.
 
-    ``operation`` is ``created``, ``modified``, ``deleted``, ``renamed`` or ``evicted``; ``old_path``
-    is set for ``renamed`` only. ``size`` is the file's, in bytes, after the change (before it, for
-    one that left).
+    ``operation`` is ``created``, ``modified``, ``restored``, ``deleted``, ``renamed`` or ``evicted``;
+    ``old_path`` is set for ``renamed`` only. ``size`` is the file's, in bytes, after the change (before
+    it, for one that left). ``joins`` is the version of the record that was one save with this one.
     """
 
     version: int
@@ -43,6 +43,7 @@ class Record(NamedTuple):
     old_path: str | None
     size: int
     actor: Actor
+    joins: int | None = None
 
 
 class Watch(Protocol):
@@ -107,7 +108,7 @@ class Store(Protocol):
         """
 
     def history(self, newest_first: bool = True) -> Iterator[Record]:
-        """The records of the scope, in the order of versions."""
+        """The records of the scope, in the order of versions, joined ones among them."""
 
     def close(self) -> None:
         """Release everything. The scope stays."""

@@ -39,12 +39,13 @@ def records_of(commit: Commit) -> list[Record]:
         Record(
             version,
             time_ns,
-            "created" if put.created else "modified",
+            put.operation,
             put.id,
             put.path,
             None,
             put.size,
             actor,
+            put.joins,
         )
         for put in change.puts
     ]

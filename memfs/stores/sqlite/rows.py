@@ -23,7 +23,9 @@ WINDOW = 32_768
 LONGEST_CHAIN = 20
 """Every so many versions of a memory, the bytes stay whole: it bounds the cost of reading an old one."""
 
-COLUMNS = "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, user, program, pid"
+COLUMNS = (
+    "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, user, program, pid"
+)
 
 
 def select(connection: apsw.Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -66,18 +68,18 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
         parts, changed_policy = ([], [], []), False
 
     for row in rows:
-        key, operation, file_id, path, old_path, directory, size, time_ns, mtime_ns, user, program, pid = row
+        key, operation, file_id, path, old_path, directory, size, time_ns, mtime_ns, joins = row[:10]
         version = version_of(key)
         if version != current:
             finish()
-            current, origin, whole = version, Origin(time_ns, Actor(user, program, pid)), directory
+            current, origin, whole = version, Origin(time_ns, Actor(*row[10:])), directory
         match operation:
             case "deleted" | "evicted":
                 parts[0].append(Remove(File(file_id, path, size, 0, 0), operation == "evicted"))
             case "renamed":
                 parts[1].append(Move(File(file_id, old_path, size, 0, 0), path))
-            case "created" | "modified":
-                parts[2].append(Put(file_id, path, size, operation == "created", None, mtime_ns))
+            case "created" | "modified" | "restored":
+                parts[2].append(Put(file_id, path, size, operation, None, mtime_ns, joins))
             case "policy":
                 changed_policy = True
             case _:
@@ -88,10 +90,8 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
 
 def record_of(row: Sequence[Any]) -> Record:
     """A history row (``COLUMNS``) as the store's users see it."""
-    key, operation, file_id, path, old_path, _, size, time_ns, _, user, program, pid = row
-    return Record(
-        version_of(key), time_ns, operation, file_id, path, old_path, size, Actor(user, program, pid)
-    )
+    key, operation, file_id, path, old_path, _, size, time_ns, _, joins = row[:10]
+    return Record(version_of(key), time_ns, operation, file_id, path, old_path, size, Actor(*row[10:]), joins)
 
 
 def read_content(connection: apsw.Connection, key: int) -> bytes | None:

@@ -12,10 +12,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import apsw
 
-from memfs.port.change import Change, Commit, File, Origin
+from memfs.port.change import Change, Commit, File, Origin, PutOperation
 from memfs.port.errors import OpenError, StoreError, UnsafeStorage
 from memfs.port.names import path_error
 from memfs.port.policy import Policy
@@ -38,10 +39,11 @@ UPKEEP_EVERY = 256
 BUSY_MS = 5_000
 """How long SQLite itself waits, where a program other than memfs holds the database."""
 
+_PUTS = frozenset(get_args(PutOperation))
 _PUT_HISTORY = """
 INSERT INTO history (record, operation, id, previous, path, old_path, directory, size, time_ns, mtime_ns,
-                     user, program, pid, content)
-VALUES (?, ?, ?, (SELECT record FROM file WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     joins, user, program, pid, content)
+VALUES (?, ?, ?, coalesce((SELECT record FROM file WHERE id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _PUT_FILE = """
 INSERT INTO file (id, path, size, mtime_ns, written, content, record) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -267,13 +269,14 @@ class SqliteStore:
         records = records_of(commit)
         for ordinal, record in enumerate(records):
             key = rows.key_of(commit.version, ordinal)
-            put = contents.get(record.id) if record.operation in ("created", "modified") else None
+            put = contents.get(record.id) if record.operation in _PUTS else None
             mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
+            before = None if record.joins is None else self._record_of(record.joins, record.id)
             directory = change.directory if ordinal == 0 else None
             run(
                 _PUT_HISTORY,
-                (key, record.operation, record.id, record.id, record.path, record.old_path, directory)
-                + (record.size, time_ns, mtime_ns, user, program, pid, content),
+                (key, record.operation, record.id, record.id, before, record.path, record.old_path, directory)
+                + (record.size, time_ns, mtime_ns, record.joins, user, program, pid, content),
             )
             if put is not None:
                 run(
@@ -289,8 +292,18 @@ class SqliteStore:
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
             run(
                 _PUT_HISTORY,
-                (key, "policy", 0, 0, "", None, None, 0, time_ns, None, user, program, pid, None),
+                (key, "policy", 0, 0, None, "", None, None, 0, time_ns, None, None, user, program, pid, None),
             )
+
+    def _record_of(self, version: int, file_id: int) -> int | None:
+        """The key of what the change *version* did to the memory *file_id*, which is gone since."""
+        found = rows.select(
+            self._connection,
+            "SELECT max(record) FROM history WHERE record BETWEEN ? AND ? AND id = ?",
+            (rows.key_of(version, 0), rows.last_key(version), file_id),
+        )
+        key: int | None = found[0][0]
+        return key
 
 
 def _check_files(files: Sequence[File], database: Path) -> None:
