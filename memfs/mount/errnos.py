@@ -42,14 +42,11 @@ def errno_of(error: PortError) -> int:
     """The errno that says *error* best."""
     if error.code is ErrorCode.LIMIT_EXCEEDED and "byteLength" in error.details:
         return errno.EFBIG  # the file itself is too large, whatever leaves
+    if error.code is ErrorCode.INVALID_ARGUMENT and "encoding" in error.details:
+        return errno.EILSEQ
     if error.code is ErrorCode.INVALID_PATH and len(error.path or "") > MAX_PATH_BYTES:
         return errno.ENAMETOOLONG
     return _ERRNOS[error.code]
-
-
-def refusal(error: PortError) -> pyfuse3.FUSEError:
-    """*error* as an exception for the kernel."""
-    return pyfuse3.FUSEError(errno_of(error))
 
 
 def answers(handler: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:

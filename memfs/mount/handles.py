@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 
 import pyfuse3
 
-from memfs.mount.nodes import Directory, FileNode
+from memfs.mount.actors import Who
+from memfs.mount.nodes import Directory, FileNode, VirtualFile
 
 
 @dataclass(slots=True)
 class FileHandle:
-    """One open(2) of a file: whether it may write, at the end only, and which process it was."""
+    """One open(2) of a file: whether it may write, at the end only, and who opened it."""
 
     node: FileNode
     writes: bool
     appends: bool
-    pid: int
+    who: Who
 
 
 @dataclass(slots=True)
@@ -35,11 +36,11 @@ class Handles:
     """The open files and listings of one mount. Numbers are not used again."""
 
     def __init__(self) -> None:
-        self._files: dict[int, FileHandle] = {}
+        self._files: dict[int, FileHandle | VirtualFile] = {}
         self._directories: dict[int, DirectoryHandle] = {}
         self._next = 1
 
-    def add_file(self, handle: FileHandle) -> pyfuse3.FileHandleT:
+    def add_file(self, handle: FileHandle | VirtualFile) -> pyfuse3.FileHandleT:
         """Enter an open file."""
         number = self._next
         self._next += 1
@@ -53,12 +54,19 @@ class Handles:
         self._directories[number] = handle
         return pyfuse3.FileHandleT(number)
 
-    def file(self, number: int) -> FileHandle:
+    def opened(self, number: int) -> FileHandle | VirtualFile:
         """The open file with this number; EBADF where there is none."""
         try:
             return self._files[number]
         except KeyError:
             raise pyfuse3.FUSEError(errno.EBADF) from None
+
+    def file(self, number: int) -> FileHandle:
+        """As :meth:`opened`, for what only a real file can be asked."""
+        handle = self.opened(number)
+        if isinstance(handle, VirtualFile):
+            raise pyfuse3.FUSEError(errno.EROFS)
+        return handle
 
     def directory(self, number: int) -> DirectoryHandle:
         """The listing with this number; EBADF where there is none."""
@@ -67,9 +75,9 @@ class Handles:
         except KeyError:
             raise pyfuse3.FUSEError(errno.EBADF) from None
 
-    def remove_file(self, number: int) -> FileHandle:
+    def remove_file(self, number: int) -> FileHandle | VirtualFile:
         """Take an open file out."""
-        handle = self.file(number)
+        handle = self.opened(number)
         del self._files[number]
         return handle
 

@@ -3,67 +3,89 @@
 from __future__ import annotations
 
 import errno
+import re
+from collections.abc import Sequence
 
-import pyfuse3
-
+from memfs.mount.actors import Who
 from memfs.mount.nodes import Directory
+from memfs.mount.saves import Saves
 from memfs.mount.scratch import is_refused_directory, is_scratch_directory, is_scratch_file
 from memfs.mount.tree import Tree
-from memfs.port.memory import Memory
-from memfs.port.names import MAX_PATH_BYTES, MAX_SEGMENT, extension_error, is_segment
+from memfs.port.errors import ErrorCode, PortError
+from memfs.port.names import MAX_PATH_BYTES, MAX_SEGMENT, extension_error, is_segment, path_error
 
 
 class Naming:
-    """Asks the port's rules and the scratch list; raises FUSEError for a name that is neither."""
+    """Asks the port's rules and the scratch list; raises FUSEError for a name that is neither.
 
-    def __init__(self, tree: Tree, memory: Memory) -> None:
+    *operation* and *who* are for the event that says why a name was refused.
+    """
+
+    def __init__(self, tree: Tree, saves: Saves, more_scratch: Sequence[str] = ()) -> None:
+        """*more_scratch*: regular expressions of further scratch files' names."""
         self._tree = tree
-        self._memory = memory
+        self._saves = saves
+        self._more_scratch = [re.compile(expression) for expression in more_scratch]
 
-    def file_is_scratch(self, parent: Directory, name: bytes) -> bool:
+    def file_is_scratch(self, parent: Directory, name: bytes, operation: str, who: Who) -> bool:
         """Whether a file called *name* in *parent* is scratch; else it is a memory's name."""
-        text = self._decoded(name)
+        text = self._decoded(parent, name, operation, who)
         if parent.holds_scratch:
             return True
         if self._is_memorys(text):
-            self._check_path(parent, text)
+            self._check_path(parent, text, operation, who)
             return False
-        if is_scratch_file(text):
+        if self._is_scratch(text):
             return True
-        raise pyfuse3.FUSEError(errno.EINVAL)
+        path = self._path(parent, text)
+        policy = self._saves.memory.policy
+        error = path_error(path) or extension_error(path, policy.extensions)
+        assert error is not None, "a name that is fine was handled above"
+        raise self._saves.refusal(operation, error, who)
 
-    def link_is_scratch(self, parent: Directory, name: bytes) -> bool:
+    def link_is_scratch(self, parent: Directory, name: bytes, operation: str, who: Who) -> bool:
         """Whether a symbolic link may be called *name*; nothing but scratch may be one."""
-        text = self._decoded(name)
-        return parent.holds_scratch or (is_scratch_file(text) and not self._is_memorys(text))
+        text = self._decoded(parent, name, operation, who)
+        return parent.holds_scratch or (self._is_scratch(text) and not self._is_memorys(text))
 
-    def directory_is_scratch(self, parent: Directory, name: bytes) -> bool:
+    def directory_is_scratch(self, parent: Directory, name: bytes, operation: str, who: Who) -> bool:
         """Whether a directory called *name* in *parent* is scratch; else it is one of the port's."""
-        text = self._decoded(name)
+        text = self._decoded(parent, name, operation, who)
         if is_refused_directory(text):
-            raise pyfuse3.FUSEError(errno.EPERM)
+            path = self._path(parent, text)
+            error = PortError(
+                ErrorCode.INVALID_PATH,
+                f"A memory holds no directory {text}; keep it outside, beside the mount.",
+                path,
+            )
+            raise self._saves.refusal(operation, error, who, errno.EPERM)
         if parent.holds_scratch or is_scratch_directory(text):
             return True
         if is_segment(text):
-            self._check_path(parent, text)
+            self._check_path(parent, text, operation, who)
             return False
-        raise pyfuse3.FUSEError(errno.EINVAL)
+        error_ = path_error(self._path(parent, text))
+        assert error_ is not None, "a name that is fine was handled above"
+        raise self._saves.refusal(operation, error_, who)
 
     def _is_memorys(self, name: str) -> bool:
-        return is_segment(name) and extension_error(name, self._memory.policy.extensions) is None
+        return is_segment(name) and extension_error(name, self._saves.memory.policy.extensions) is None
 
-    def _check_path(self, parent: Directory, name: str) -> None:
-        if len(self._tree.path_of(parent)) + 1 + len(name) > MAX_PATH_BYTES:
-            raise pyfuse3.FUSEError(errno.ENAMETOOLONG)
+    def _is_scratch(self, name: str) -> bool:
+        return is_scratch_file(name) or any(pattern.fullmatch(name) for pattern in self._more_scratch)
 
-    def _decoded(self, name: bytes) -> str:
-        if len(name) > MAX_SEGMENT and (len(name) > 255 or is_segment_but_long(name)):
-            raise pyfuse3.FUSEError(errno.ENAMETOOLONG)
-        return name.decode("utf-8", "surrogateescape")
+    def _path(self, parent: Directory, name: str) -> str:
+        return f"{self._tree.path_of(parent)}/{name}"
 
+    def _check_path(self, parent: Directory, name: str, operation: str, who: Who) -> None:
+        error = path_error(self._path(parent, name))
+        if error is not None:
+            raise self._saves.refusal(operation, error, who, errno.ENAMETOOLONG)
 
-def is_segment_but_long(name: bytes) -> bool:
-    """Whether *name* would be a memory's but for its length."""
-    return is_segment(name[:MAX_SEGMENT].decode("utf-8", "replace")) and all(
-        is_segment("a" + chr(byte)) for byte in name[MAX_SEGMENT:]
-    )
+    def _decoded(self, parent: Directory, name: bytes, operation: str, who: Who) -> str:
+        text = name.decode("utf-8", "surrogateescape")
+        if len(name) > 255 or (len(name) > MAX_SEGMENT and is_segment("a" + "".join(sorted(set(text))))):
+            error = path_error(self._path(parent, text[:MAX_PATH_BYTES]))
+            error = error or PortError(ErrorCode.INVALID_PATH, "The name is too long.")
+            raise self._saves.refusal(operation, error, who, errno.ENAMETOOLONG)
+        return text

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import stat
 import time
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pyfuse3
 
+from memfs.mount.actors import NOBODY, Who
+from memfs.mount.scratch_area import ScratchFile
 from memfs.mount.staging import Staged
 from memfs.port.change import File
 
@@ -52,11 +55,12 @@ class Node:
 class Directory(Node):
     """A directory; it stays when its last file leaves."""
 
-    __slots__ = ("children", "is_scratch")
+    __slots__ = ("children", "is_scratch", "parked")
 
     def __init__(self, inode: int, mode: int, owner: tuple[int, int], is_scratch: bool = False) -> None:
         super().__init__(inode, stat.S_IFDIR | mode, owner)
         self.children: dict[bytes, AnyNode] = {}
+        self.parked: dict[bytes, Parked] = {}
         self.is_scratch = is_scratch
         self.attributes.st_nlink = 2
 
@@ -66,15 +70,37 @@ class Directory(Node):
         return self.is_scratch or self.in_scratch
 
 
+class Parked:
+    """A memory whose name a save has moved to a scratch name: the store has it where it was.
+
+    It is resumed by a new file at that name (``heir``, while that is not committed), deleted when
+    ``deadline`` (of the monotonic clock) has passed without one, and back after a crash.
+    """
+
+    __slots__ = ("deadline", "directory", "file", "heir", "mode", "name", "who")
+
+    def __init__(
+        self, file: File, mode: int, directory: Directory, name: bytes, who: Who, deadline: float
+    ) -> None:
+        self.file = file
+        self.mode = mode
+        self.directory = directory
+        self.name = name
+        self.who = who
+        self.deadline = deadline
+        self.heir: FileNode | None = None
+
+
 class FileNode(Node):
     """A regular file: a memory, one that is about to become one, or a scratch file.
 
     ``file`` is the memory's metadata in the scope, None for a scratch file and for a newborn that
-    no commit has stored yet. ``content`` is pinned while the file is open, None where the store has
-    newer bytes. ``exclusive`` marks a newborn whose creator was promised that the name was free.
+    no commit has stored yet; ``scratch`` has the bytes of a scratch file. ``content`` is pinned while
+    the file is open, None where the store has newer bytes. ``exclusive`` marks a newborn whose
+    creator was promised that the name was free. ``writer`` is who opened it for writing last.
     """
 
-    __slots__ = ("content", "exclusive", "file", "is_scratch", "last_pid", "staged", "vanished", "writers")
+    __slots__ = ("content", "exclusive", "file", "scratch", "staged", "vanished", "writer", "writers")
 
     def __init__(self, inode: int, mode: int, owner: tuple[int, int], now_ns: int | None = None) -> None:
         super().__init__(inode, stat.S_IFREG | mode, owner, now_ns)
@@ -83,8 +109,8 @@ class FileNode(Node):
         self.staged: Staged | None = None
         self.writers = 0
         self.exclusive = False
-        self.is_scratch = False
-        self.last_pid = 0
+        self.scratch: ScratchFile | None = None
+        self.writer: Who = NOBODY
         self.vanished = False
         """Its name was taken away, and not by a request: the kernel may still lead programs here."""
 
@@ -95,10 +121,15 @@ class FileNode(Node):
         attributes.st_blocks = (size + 511) >> 9
 
     @property
+    def is_scratch(self) -> bool:
+        """Whether the file never reaches the store."""
+        return self.scratch is not None
+
+    @property
     def has_pending(self) -> bool:
         """Whether there is anything that a commit would store, or is about to."""
         staged = self.staged
-        return staged is not None and (staged.pending or staged.saving) and not self.is_scratch
+        return staged is not None and (staged.pending or staged.saving) and self.scratch is None
 
 
 class LinkNode(Node):
@@ -112,4 +143,42 @@ class LinkNode(Node):
         self.attributes.st_size = len(target)
 
 
-AnyNode: TypeAlias = Directory | FileNode | LinkNode
+class VirtualFile(Node):
+    """A read-only file below ``.memfs``, whose bytes are made when somebody asks.
+
+    ``size`` and ``read`` (offset, size) may answer differently each time; the kernel keeps nothing.
+    """
+
+    __slots__ = ("read", "size")
+
+    def __init__(
+        self,
+        inode: int,
+        owner: tuple[int, int],
+        size: Callable[[], int],
+        read: Callable[[int, int], bytes],
+        now_ns: int | None = None,
+    ) -> None:
+        super().__init__(inode, stat.S_IFREG | 0o444, owner, now_ns)
+        self.size = size
+        self.read = read
+        self.attributes.entry_timeout = self.attributes.attr_timeout = 0
+
+    def refresh(self) -> None:
+        """Have the attributes say what is true now."""
+        self.attributes.st_size = size = self.size()
+        self.attributes.st_blocks = (size + 511) >> 9
+
+
+class VirtualDirectory(Directory):
+    """A read-only directory below ``.memfs``; ``fill`` brings its children up to date."""
+
+    __slots__ = ("fill",)
+
+    def __init__(self, inode: int, owner: tuple[int, int]) -> None:
+        super().__init__(inode, 0o555, owner)
+        self.fill: Callable[[], None] | None = None
+        self.attributes.entry_timeout = self.attributes.attr_timeout = 0
+
+
+AnyNode: TypeAlias = Directory | FileNode | LinkNode | VirtualFile

@@ -1,14 +1,13 @@
 """The kernel's requests: one handler each, in the order a person would meet them.
 
-A handler checks what only the mount knows (names, kinds, handles), asks ``saves`` for whatever
-lasts, and leaves the tree as the answer says. Every handler wears ``answers`` or
-``answers_at_once``: no exception but FUSEError leaves it.
+A handler finds the nodes, and hands on: names to ``naming``, renames to ``renames``, open files to
+``working``, whatever lasts to ``saves``. Every handler wears ``answers`` or ``answers_at_once``: no
+exception but FUSEError leaves it.
 """
 
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import stat
 import time
@@ -17,13 +16,28 @@ from typing import TYPE_CHECKING
 import pyfuse3
 from pyfuse3 import FUSEError
 
+from memfs.mount.actors import Actors
 from memfs.mount.errnos import answers, answers_at_once
 from memfs.mount.handles import DirectoryHandle, FileHandle, Handles
 from memfs.mount.naming import Naming
-from memfs.mount.nodes import CACHED_SECONDS, AnyNode, Directory, FileNode, LinkNode
+from memfs.mount.nodes import (
+    CACHED_SECONDS,
+    AnyNode,
+    Directory,
+    FileNode,
+    LinkNode,
+    VirtualDirectory,
+    VirtualFile,
+)
+from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
+from memfs.mount.scratch_area import ScratchArea
 from memfs.mount.staging import Staged
 from memfs.mount.tree import Tree
+from memfs.mount.virtual import NAME as VIRTUAL_NAME
+from memfs.mount.virtual import VirtualTree
+from memfs.mount.working import WorkingCopies
+from memfs.port.errors import ErrorCode, PortError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +56,7 @@ if TYPE_CHECKING:
         StatvfsData,
     )
 
-log = logging.getLogger(__name__)
-
 _WRITING = os.O_WRONLY | os.O_RDWR
-MAX_SCRATCH_BYTES = 1 << 20
-"""The size of one scratch file: vim's swap of a 64 KiB memory takes 80 KiB, its undo file 88."""
 
 
 class Operations(pyfuse3.Operations):
@@ -55,12 +65,26 @@ class Operations(pyfuse3.Operations):
     enable_writeback_cache = False  # limits could not fail at write(2), and sizes would be the kernel's
     supports_dot_lookup = False
 
-    def __init__(self, tree: Tree, saves: Saves) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        saves: Saves,
+        copies: WorkingCopies,
+        naming: Naming,
+        renames: Renames,
+        area: ScratchArea,
+        virtual: VirtualTree,
+    ) -> None:
         super().__init__()
         self._tree = tree
         self._saves = saves
+        self._copies = copies
+        self._naming = naming
+        self._renames = renames
+        self._area = area
+        self._virtual = virtual
         self._handles = Handles()
-        self._naming = Naming(tree, saves.memory)
+        self._actors = Actors()
         self._missing = pyfuse3.EntryAttributes()  # inode 0: the kernel remembers that there is nothing
         self._missing.entry_timeout = self._missing.attr_timeout = CACHED_SECONDS
 
@@ -69,9 +93,14 @@ class Operations(pyfuse3.Operations):
     @answers_at_once
     def lookup(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
         """The node of a name; a name that nothing can have is just missing."""
-        node = self._child(parent_inode, name)
+        parent = self._tree.by_inode.get(parent_inode)
+        node = parent.children.get(name) if isinstance(parent, Directory) else None
         if node is None:
+            if isinstance(parent, VirtualDirectory) or name == VIRTUAL_NAME:
+                return self._lookup_virtual(parent, name)
             return self._missing
+        if isinstance(node, VirtualFile):
+            node.refresh()
         node.lookups += 1
         return node.attributes
 
@@ -90,6 +119,8 @@ class Operations(pyfuse3.Operations):
         node = self._tree.by_inode.get(inode)
         if node is None:
             raise FUSEError(errno.ENOENT)
+        if isinstance(node, VirtualFile):
+            node.refresh()
         return node.attributes
 
     @answers
@@ -102,7 +133,7 @@ class Operations(pyfuse3.Operations):
         ctx: RequestContext,
     ) -> EntryAttributes:
         """Truncate, chmod, utimens; chown to the owner it has."""
-        node = self._node(inode)
+        node = self._changeable(self._node(inode))
         attributes = node.attributes
         if (fields.update_uid and attr.st_uid != attributes.st_uid) or (
             fields.update_gid and attr.st_gid != attributes.st_gid
@@ -111,7 +142,13 @@ class Operations(pyfuse3.Operations):
         if fields.update_size:
             if not isinstance(node, FileNode):
                 raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.EINVAL)
-            await self._truncate(node, attr.st_size, fh, ctx.pid)
+            if node.vanished and fh is None:
+                raise FUSEError(errno.ESTALE)
+            node.writer = self._actors.who(ctx.pid)
+            if fh is None and not node.writers:
+                await self._copies.truncate_unopened(node, attr.st_size)
+            else:
+                await self._copies.truncate(node, attr.st_size)
         now_ns = time.time_ns()
         if fields.update_mode:
             attributes.st_mode = pyfuse3.ModeT(stat.S_IFMT(attributes.st_mode) | stat.S_IMODE(attr.st_mode))
@@ -120,6 +157,8 @@ class Operations(pyfuse3.Operations):
         if fields.update_mtime:
             attributes.st_mtime_ns = attr.st_mtime_ns
         attributes.st_ctime_ns = now_ns
+        if fields.update_mode and isinstance(node, FileNode | LinkNode) and not node.is_gone:
+            self._tree.note_mode(node)
         return attributes
 
     @answers_at_once
@@ -159,6 +198,8 @@ class Operations(pyfuse3.Operations):
         node = self._node(inode)
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
+        if isinstance(node, VirtualDirectory) and node.fill is not None:
+            node.fill()
         node.opens += 1
         return self._handles.add_directory(DirectoryHandle(node))
 
@@ -180,6 +221,8 @@ class Operations(pyfuse3.Operations):
             at += 1
             node = directory.children.get(name)
             if node is not None:  # else it has left meanwhile
+                if isinstance(node, VirtualFile):
+                    node.refresh()
                 if not reply(token, pyfuse3.FileNameT(name), node.attributes, at):
                     return
                 node.lookups += 1
@@ -196,30 +239,36 @@ class Operations(pyfuse3.Operations):
         """Names survive a power cut from here on."""
         await self._saves.sync()
 
-    @answers_at_once
-    def mkdir(
+    @answers
+    async def mkdir(
         self, parent_inode: InodeT, name: FileNameT, mode: ModeT, ctx: RequestContext
     ) -> EntryAttributes:
         """A directory of this mount; the port sees it with its first file."""
         parent = self._directory(parent_inode)
         if name in parent.children:
             raise FUSEError(errno.EEXIST)
-        is_scratch = self._naming.directory_is_scratch(parent, name)
+        is_scratch = self._naming.directory_is_scratch(parent, name, "mkdir", self._actors.who(ctx.pid))
+        if parent.parked:
+            await self._renames.end_parking_at(parent, name)
         node = self._tree.new_directory(stat.S_IMODE(mode), is_scratch)
         self._tree.attach(node, parent, name)
-        if not is_scratch:
+        if is_scratch:
+            self._tree.note_scratch(node)
+        else:
             self._tree.note_if_empty(node)
         node.lookups += 1
         return node.attributes
 
-    @answers_at_once
-    def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
+    @answers
+    async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove an empty directory; the port no longer knows it anyway."""
         node = self._existing(parent_inode, name)
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
         if node.children:
             raise FUSEError(errno.ENOTEMPTY)
+        if node.parked:
+            await self._renames.end_parking_at(node)
         self._tree.remove(node, time.time_ns())
 
     # Files
@@ -233,13 +282,19 @@ class Operations(pyfuse3.Operations):
         if name in parent.children:
             # It came this instant, by another door. With ESTALE the kernel looks the name up and opens it.
             raise FUSEError(errno.EEXIST if flags & os.O_EXCL else errno.ESTALE)
-        is_scratch = self._naming.file_is_scratch(parent, name)
+        who = self._actors.who(ctx.pid)
+        is_scratch = self._naming.file_is_scratch(parent, name, "create", who)
         node = self._tree.new_file(stat.S_IMODE(mode))
-        node.is_scratch = is_scratch
-        node.exclusive = bool(flags & os.O_EXCL)
         node.staged = Staged(b"")
         node.staged.pending = True
         self._tree.attach(node, parent, name)
+        if is_scratch:
+            node.scratch = self._area.new()
+            node.scratch.truncate(0)
+            self._tree.note_scratch(node)
+        else:
+            node.exclusive = bool(flags & os.O_EXCL)
+            self._tree.resume(node)
         node.lookups += 1
         return self._opened(node, flags, ctx.pid), node.attributes
 
@@ -247,59 +302,44 @@ class Operations(pyfuse3.Operations):
     async def open(self, inode: InodeT, flags: FlagT, ctx: RequestContext) -> FileInfo:
         """Open a file; its bytes are at hand from here on, also when it is unlinked."""
         node = self._node(inode)
+        writes = bool(flags & _WRITING)
+        if isinstance(node, VirtualFile):
+            if writes:
+                raise FUSEError(errno.EROFS)
+            node.opens += 1
+            return pyfuse3.FileInfo(fh=self._handles.add_file(node), direct_io=True, keep_cache=False)
         if not isinstance(node, FileNode):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
         if node.vanished:
             raise FUSEError(errno.ESTALE)  # the kernel looks the name up again: what is written here is lost
-        truncates = flags & os.O_TRUNC and flags & _WRITING
-        if not truncates and node.staged is None and node.content is None:
-            await self._pin(node)
-        info = self._opened(node, flags, ctx.pid)
-        if truncates:
-            self._stage(node, b"").truncate(0)
-            self._show_write(node)
-        return info
+        if writes or node.staged is None:
+            if writes:
+                node.writer = self._actors.who(ctx.pid)
+            await self._copies.prepare(node, bool(flags & os.O_TRUNC) and writes)
+        return self._opened(node, flags, ctx.pid)
 
     @answers
     async def read(self, fh: FileHandleT, off: int, size: int) -> bytes:
         """Bytes of the working copy where there is one, else of the memory."""
-        node = self._handles.file(fh).node
-        if node.staged is not None:
-            return bytes(node.staged.buffer[off : off + size])
-        content = node.content
-        if content is None:
-            content = await self._pin(node)
-        return content if off == 0 and len(content) <= size else content[off : off + size]
+        handle = self._handles.opened(fh)
+        if isinstance(handle, VirtualFile):
+            return handle.read(off, size)
+        return await self._copies.read(handle.node, off, size)
 
     @answers
     async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:
-        """Into the working copy; what can never be stored is refused here, where programs look."""
-        handle = self._handles.file(fh)
-        node = handle.node
-        if node.staged is None:
-            content = node.content
-            self._stage(node, await self._pin(node) if content is None else content)
-        assert node.staged is not None
-        if handle.appends:
-            off = len(node.staged.buffer)  # the kernel may not have asked for the size since a foreign change
-        try:
-            node.staged.write(off, buf, self._size_limit(node), not node.is_scratch)
-        except FUSEError:
-            raise
-        except Exception:
-            node.staged.poisoned(errno.EIO)  # the rest of a save without this part must not be stored
-            raise
-        node.last_pid = handle.pid
-        self._show_write(node)
-        self._saves.appending.set()
+        """Into the working copy."""
+        await self._copies.write(self._handles.file(fh), off, buf)
         return len(buf)
 
     @answers
     async def flush(self, fh: FileHandleT) -> None:
         """close(2) waits for this: whatever was written is committed, or the error is told."""
-        handle = self._handles.file(fh)
+        handle = self._handles.opened(fh)
+        if isinstance(handle, VirtualFile) or not handle.writes:
+            return
         staged = handle.node.staged
-        if not handle.writes or staged is None:
+        if staged is None:
             return
         if staged.poison:
             raise FUSEError(staged.poison)
@@ -309,29 +349,25 @@ class Operations(pyfuse3.Operations):
     @answers
     async def fsync(self, fh: FileHandleT, datasync: bool) -> None:
         """Commit, and make it survive a power cut."""
-        handle = self._handles.file(fh)
-        node = handle.node
-        if node.is_scratch:
+        handle = self._handles.opened(fh)
+        if isinstance(handle, VirtualFile) or handle.node.is_scratch:
             return
-        if node.staged is not None and handle.writes:
-            if node.staged.poison:
-                raise FUSEError(node.staged.poison)
-            await self._saves.commit(node)
+        staged = handle.node.staged
+        if staged is not None and handle.writes:
+            if staged.poison:
+                raise FUSEError(staged.poison)
+            await self._saves.commit(handle.node)
         await self._saves.sync()
 
     @answers
     async def release(self, fh: FileHandleT) -> None:
-        """The end of a handle. After the last writer, the working copy is committed or given up."""
+        """The end of a handle."""
         handle = self._handles.remove_file(fh)
-        node = handle.node
-        try:
-            if handle.writes:
-                await self._end_of_writer(node)
-        finally:
-            node.opens -= 1
-            if not node.opens and not node.writers:
-                node.content = None
-            self._tree.forget_if_unused(node)
+        if isinstance(handle, VirtualFile):
+            handle.opens -= 1
+            self._tree.forget_if_unused(handle)
+        else:
+            await self._copies.end_of_handle(handle)
 
     @answers
     async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
@@ -341,7 +377,11 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EISDIR)
         parent = node.parent
         # Also a newborn asks the port: its first commit may be under way.
-        if isinstance(node, FileNode) and not node.is_scratch and await self._saves.delete(node, ctx.pid):
+        if (
+            isinstance(node, FileNode)
+            and not node.is_scratch
+            and await self._saves.delete(node, self._actors.who(ctx.pid))
+        ):
             return
         if node.parent is not parent or node.name != name:
             raise FUSEError(errno.ENOENT)  # somebody else was faster
@@ -367,26 +407,7 @@ class Operations(pyfuse3.Operations):
             return
         if target is not None and flags & pyfuse3.RENAME_NOREPLACE:
             raise FUSEError(errno.EEXIST)
-        if isinstance(node, Directory):
-            await self._rename_directory(node, parent, name_new, target, ctx.pid)
-            return
-        to_scratch = self._naming.file_is_scratch(parent, name_new)
-        if isinstance(node, LinkNode) or node.is_scratch:
-            if to_scratch:
-                self._rename_scratch(node, parent, name_new, target)
-            elif isinstance(node, LinkNode):
-                raise FUSEError(errno.EPERM)
-            elif isinstance(target, Directory):
-                raise FUSEError(errno.EISDIR)
-            else:
-                await self._saves.replace(node, f"{self._tree.path_of(parent)}/{name_new.decode()}", ctx.pid)
-            return
-        if to_scratch:
-            # A backup by renaming: with EXDEV every editor falls back to a copy.
-            raise FUSEError(errno.EXDEV)
-        if target is not None:
-            raise FUSEError(errno.EEXIST)
-        await self._rename_at_port(node, parent, name_new, ctx.pid)
+        await self._renames.rename(node, parent, name_new, target, self._actors.who(ctx.pid))
 
     @answers_at_once
     def symlink(
@@ -396,10 +417,16 @@ class Operations(pyfuse3.Operations):
         parent = self._directory(parent_inode)
         if name in parent.children:
             raise FUSEError(errno.EEXIST)
-        if not self._naming.link_is_scratch(parent, name):
-            raise FUSEError(errno.EPERM)
+        who = self._actors.who(ctx.pid)
+        if not self._naming.link_is_scratch(parent, name, "symlink", who):
+            path = f"{self._tree.path_of(parent)}/{name.decode('utf-8', 'replace')}"
+            error = PortError(
+                ErrorCode.INVALID_ARGUMENT, f"{path} may not be a link; a memory is a file.", path
+            )
+            raise self._saves.refusal("symlink", error, who, errno.EPERM)
         node = self._tree.new_link(target)
         self._tree.attach(node, parent, name)
+        self._tree.note_scratch(node)
         node.lookups += 1
         return node.attributes
 
@@ -425,139 +452,49 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.ENOENT)
         return node
 
+    def _changeable(self, node: AnyNode) -> AnyNode:
+        if isinstance(node, VirtualFile | VirtualDirectory):
+            raise FUSEError(errno.EROFS)
+        return node
+
     def _directory(self, inode: int) -> Directory:
-        node = self._node(inode)
+        """The directory that a name is to be made in."""
+        node = self._changeable(self._node(inode))
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
         if node.is_gone and node is not self._tree.root:
             raise FUSEError(errno.ENOENT)
         return node
 
-    def _child(self, parent_inode: int, name: bytes) -> AnyNode | None:
-        parent = self._tree.by_inode.get(parent_inode)
-        return parent.children.get(name) if isinstance(parent, Directory) else None
-
     def _existing(self, parent_inode: int, name: bytes) -> AnyNode:
-        node = self._child(parent_inode, name)
+        """The node that is to lose its name."""
+        parent = self._changeable(self._node(parent_inode))
+        node = parent.children.get(name) if isinstance(parent, Directory) else None
         if node is None:
-            raise FUSEError(errno.ENOENT)
+            raise FUSEError(
+                errno.EROFS if name == VIRTUAL_NAME and parent is self._tree.root else errno.ENOENT
+            )
         return node
+
+    def _lookup_virtual(self, parent: AnyNode | None, name: bytes) -> EntryAttributes:
+        if parent is self._tree.root:
+            self._virtual.root.lookups += 1
+            return self._virtual.root.attributes
+        if isinstance(parent, VirtualDirectory) and parent.fill is not None:
+            parent.fill()
+            node = parent.children.get(name)
+            if isinstance(node, VirtualFile):
+                node.refresh()
+                node.lookups += 1
+                return node.attributes
+        raise FUSEError(errno.ENOENT)
 
     def _opened(self, node: FileNode, flags: int, pid: int) -> FileInfo:
         writes = bool(flags & _WRITING)
         node.opens += 1
+        who = node.writer
         if writes:
+            who = node.writer = self._actors.who(pid)
             node.writers += 1
-            node.last_pid = pid
         appends = flags & (os.O_APPEND | os.O_ACCMODE) == os.O_APPEND | os.O_WRONLY
-        return pyfuse3.FileInfo(fh=self._handles.add_file(FileHandle(node, writes, appends, pid)))
-
-    async def _pin(self, node: FileNode) -> bytes:
-        """The bytes of a memory, kept on its node while it is open."""
-        file = node.file
-        if file is None:
-            return b""
-        content = await self._saves.content(file)
-        if node.file is file:
-            node.content = content
-        return content
-
-    def _stage(self, node: FileNode, content: bytes) -> Staged:
-        if node.staged is None:
-            node.staged = Staged(content)
-        return node.staged
-
-    def _size_limit(self, node: FileNode) -> int:
-        if node.is_scratch:
-            return MAX_SCRATCH_BYTES
-        limits = self._saves.memory.policy.limits
-        return min(limits.max_file_bytes, limits.max_total_bytes)
-
-    def _show_write(self, node: FileNode) -> None:
-        """Stat shows what is staged: a size that lags cuts off what an editor reads back."""
-        assert node.staged is not None
-        node.set_size(len(node.staged.buffer))
-        node.set_time(time.time_ns())
-
-    async def _truncate(self, node: FileNode, size: int, fh: FileHandleT | None, pid: int) -> None:
-        if node.vanished and fh is None:
-            raise FUSEError(errno.ESTALE)
-        if size > self._size_limit(node):
-            raise FUSEError(errno.EFBIG)
-        if node.staged is None:
-            self._stage(node, b"" if size == 0 else await self._pin(node))
-        assert node.staged is not None
-        node.staged.truncate(size)
-        node.last_pid = pid
-        self._show_write(node)
-        if fh is None and not node.writers:
-            # truncate(2) on a path: nobody will close it, so this is where the content is final.
-            try:
-                await self._saves.commit(node)
-            except FUSEError:
-                if not node.writers:
-                    self._tree.revert(node)
-                raise
-            if not (node.is_scratch or node.writers or node.has_pending):
-                node.staged = None
-
-    async def _end_of_writer(self, node: FileNode) -> None:
-        staged = node.staged
-        try:
-            if node.writers == 1 and staged is not None and not staged.poison:
-                await self._saves.commit(node)
-        except FUSEError as error:
-            log.warning("a save was refused when its file was closed: %s", error)
-        finally:
-            node.writers -= 1
-        if node.writers or staged is None or node.is_scratch:
-            return  # somebody else writes it, maybe since the commit began
-        if staged.poison:
-            self._tree.revert(node)
-        else:
-            if node.is_gone:
-                node.content = bytes(staged.buffer)  # whoever still reads it has nowhere else to look
-            node.staged = None
-
-    async def _rename_directory(
-        self, node: Directory, parent: Directory, name: bytes, target: AnyNode | None, pid: int
-    ) -> None:
-        if target is not None:
-            raise FUSEError(errno.EEXIST)
-        at: Directory | None = parent
-        while at is not None:
-            if at is node:
-                raise FUSEError(errno.EINVAL)
-            at = at.parent
-        is_scratch = self._naming.directory_is_scratch(parent, name)
-        if is_scratch != node.holds_scratch:
-            raise FUSEError(errno.EINVAL if is_scratch else errno.EXDEV)
-        if is_scratch:
-            self._tree.move(node, parent, name, time.time_ns())
-            return
-        await self._rename_at_port(node, parent, name, pid)
-
-    async def _rename_at_port(self, node: AnyNode, parent: Directory, name: bytes, pid: int) -> None:
-        path = f"{self._tree.path_of(parent)}/{name.decode()}"
-        place = (node.parent, node.name)
-        if not await self._saves.rename(node, path, pid):
-            if (node.parent, node.name) != place:
-                raise FUSEError(errno.ENOENT)  # somebody else was faster
-            # Only this mount has it: a newborn, or a directory without a file of the port.
-            if name in parent.children:
-                raise FUSEError(errno.EEXIST)  # it came meanwhile, by another door
-            self._tree.move(node, parent, name, time.time_ns())
-            if isinstance(node, Directory):
-                self._tree.note_if_empty(node)
-
-    def _rename_scratch(
-        self, node: FileNode | LinkNode, parent: Directory, name: bytes, target: AnyNode | None
-    ) -> None:
-        now_ns = time.time_ns()
-        if isinstance(target, Directory):
-            raise FUSEError(errno.EISDIR)
-        if target is not None:
-            if isinstance(target, FileNode) and not target.is_scratch:
-                raise FUSEError(errno.EEXIST)
-            self._tree.remove(target, now_ns)
-        self._tree.move(node, parent, name, now_ns)
+        return pyfuse3.FileInfo(fh=self._handles.add_file(FileHandle(node, writes, appends, who)))

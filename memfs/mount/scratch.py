@@ -9,6 +9,7 @@ never be stored is worse than an error.
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import NamedTuple
 
 _EXTENSION = r"(?:txt|md|json|py|ya?ml|html)"
@@ -17,19 +18,32 @@ _SIX = r"[A-Za-z0-9_]{6}"
 _TAIL = "tmp|bak|bck|orig|rej|save|old|new|part|lock|vsctmp|gawk|kak|kate-swp|unison|sb-[0-9a-f]+"
 
 
+class Kept(Enum):
+    """How long a scratch file is of use, in seconds since its last write."""
+
+    LOCK = 0
+    """Not beyond the mount: it says which program has a file open."""
+    TEMPORARY = 24 * 3600
+    RECOVERY = 7 * 24 * 3600
+    """Swap files, undo files, backups: what a person comes back for."""
+    ALWAYS = -1
+
+
 class Pattern(NamedTuple):
-    """A family of names, and who makes them."""
+    """A family of names, who makes them, and for how long they matter."""
 
     expression: str
     program: str
+    kept: Kept = Kept.TEMPORARY
 
 
 FILES = (
-    Pattern(r"\.(?:.+\.)?s[uvw][a-z]", "vim, nvim and nano: swap files"),
-    Pattern(r".+~", "vim, emacs and many others: backups, undo files, numbered backups"),
-    Pattern(r"\.?#.*", "emacs, joe, jed, mcedit, ne: locks and autosaves"),
-    Pattern(r"DEADJOE", "joe: what it had open when it was killed"),
-    Pattern(r"\.~lock\..*#", "LibreOffice: locks"),
+    Pattern(r"\.(?:.+\.)?s[uvw][a-z]", "vim, nvim and nano: swap files", Kept.RECOVERY),
+    Pattern(r".+~", "vim, emacs and many others: backups, undo files, numbered backups", Kept.RECOVERY),
+    Pattern(r"#.*#", "emacs, jed: autosaves", Kept.RECOVERY),
+    Pattern(r"\.?#.*", "emacs, joe, jed, mcedit, ne: locks", Kept.LOCK),
+    Pattern(r"DEADJOE", "joe: what it had open when it was killed", Kept.RECOVERY),
+    Pattern(r"\.~lock\..*#", "LibreOffice: locks", Kept.LOCK),
     Pattern(
         rf"\.?(?:\.?(?:tmp|syncthing|unison)\.)?{_MEMORY}\.(?:{_TAIL})(?:[.-][A-Za-z0-9]+)*",
         "a memory's name with a tail: agents, patch, sed -i.bak, VS Code, gawk, kak, kate, Syncthing, unison",
@@ -53,14 +67,14 @@ FILES = (
     Pattern(r"\.(?:fuse_hidden|nfs)[0-9a-f]+", "libfuse and NFS: files removed while open"),
     Pattern(r"tmpclaude-[0-9a-f]+-cwd", "Claude Code"),
     Pattern(r"\._.*", "macOS: AppleDouble"),
-    Pattern(r"\.DS_Store|Thumbs\.db|desktop\.ini|\.directory", "file managers' own notes"),
+    Pattern(r"\.DS_Store|Thumbs\.db|desktop\.ini|\.directory", "file managers' own notes", Kept.RECOVERY),
 )
 DIRECTORIES = (
     Pattern(r"\.~tmp~", "rsync --delay-updates"),
     Pattern(r"\.sb-.*", "macOS: safe saves"),
-    Pattern(r"\.obsidian", "Obsidian: settings"),
-    Pattern(r"\.vscode", "VS Code: settings"),
-    Pattern(r"\.idea", "JetBrains' IDEs: settings"),
+    Pattern(r"\.obsidian", "Obsidian: settings", Kept.ALWAYS),
+    Pattern(r"\.vscode", "VS Code: settings", Kept.ALWAYS),
+    Pattern(r"\.idea", "JetBrains' IDEs: settings", Kept.ALWAYS),
 )
 REFUSED = (
     Pattern(r"\.git", "git: a repository in a memory would hold its own copies of everything"),
@@ -79,6 +93,14 @@ _FILES, _DIRECTORIES, _REFUSED = _matcher(FILES), _matcher(DIRECTORIES), _matche
 def is_scratch_file(name: str) -> bool:
     """Whether *name*, which is no memory's, is a known program's temporary file."""
     return _FILES.fullmatch(name) is not None or _is_vim_probe(name)
+
+
+def kept_for(name: str) -> Kept:
+    """How long a scratch file or directory of this name is of use."""
+    for pattern in (*FILES, *DIRECTORIES):
+        if re.fullmatch(pattern.expression, name):
+            return pattern.kept
+    return Kept.TEMPORARY
 
 
 def is_scratch_directory(name: str) -> bool:

@@ -21,13 +21,21 @@ import trio
 from pyfuse3 import FUSEError
 
 from memfs.mount import fastloop
-from memfs.mount.empty import EmptyDirectories
+from memfs.mount.events import Events
+from memfs.mount.following import Following
+from memfs.mount.local import Local
+from memfs.mount.naming import Naming
 from memfs.mount.nodes import FileNode
 from memfs.mount.notices import Notices
 from memfs.mount.operations import Operations
+from memfs.mount.rejected import Rejected
+from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
+from memfs.mount.scratch_area import ScratchArea
 from memfs.mount.staging import whole_characters
 from memfs.mount.tree import Tree
+from memfs.mount.virtual import VirtualTree
+from memfs.mount.working import WorkingCopies
 from memfs.port.errors import StoreError
 from memfs.port.memory import Memory
 
@@ -46,12 +54,16 @@ class MountError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountOptions:
-    """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has."""
+    """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has.
+
+    ``more_scratch`` are regular expressions: names of further programs' temporary files.
+    """
 
     state: Path
     read_only: bool = False
     allow_other: bool = False
     umask: int = 0o077
+    more_scratch: tuple[str, ...] = ()
 
 
 def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callable[[], None]) -> None:
@@ -61,27 +73,35 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
     committed, and everything synced, before this returns; *memory* stays open. Raises MountError.
     """
     try:
-        empty = EmptyDirectories(options.state)
+        local, area, events = Local(options.state), ScratchArea(options.state), Events(options.state)
     except OSError as error:
         raise MountError(f"The mount's state in {options.state} cannot be used: {error.strerror}.") from error
     try:
-        notices = Notices()
-        tree = Tree(memory.snapshot, empty, notices, options.umask)
-        saves = Saves(memory, tree)
+        notices, rejected = Notices(), Rejected(options.state)
+        rejected.sweep()
+        tree = Tree(memory.snapshot, local, area, options.umask)
+        following = Following(tree, notices, events)
+        saves = Saves(memory, tree, following, events)
+        copies = WorkingCopies(tree, saves, following, events, rejected)
+        naming = Naming(tree, saves, options.more_scratch)
+        renames = Renames(tree, saves, copies, naming, area)
+        virtual = VirtualTree(memory, tree, area, events, rejected)
+        operations = Operations(tree, saves, copies, naming, renames, area, virtual)
         try:
-            pyfuse3.init(Operations(tree, saves), mountpoint, _fuse_options(options))
+            pyfuse3.init(operations, mountpoint, _fuse_options(options))
         except (RuntimeError, OSError) as error:
             raise MountError(_why_not(mountpoint, options)) from error
         try:
             fastloop.install(lambda: saves.suspended == 0)
             notices.start()
-            trio.run(_Session(memory, mountpoint, tree, saves, ready).run)
+            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, ready).run)
         finally:
             notices.stop()
             pyfuse3.close(unmount=True)
             fastloop.remove()
     finally:
-        empty.close()
+        local.close()
+        events.close()
 
 
 def _fuse_options(options: MountOptions) -> set[str]:
@@ -110,12 +130,21 @@ class _Session:
     """The tasks of a running mount."""
 
     def __init__(
-        self, memory: Memory, mountpoint: str, tree: Tree, saves: Saves, ready: Callable[[], None]
+        self,
+        memory: Memory,
+        mountpoint: str,
+        tree: Tree,
+        saves: Saves,
+        copies: WorkingCopies,
+        renames: Renames,
+        ready: Callable[[], None],
     ) -> None:
         self._memory = memory
         self._mountpoint = mountpoint
         self._tree = tree
         self._saves = saves
+        self._copies = copies
+        self._renames = renames
         self._ready = ready
         self._foreign = trio.Event()
 
@@ -135,6 +164,7 @@ class _Session:
                 nursery.start_soon(self._follow)
                 nursery.start_soon(self._keep_synced)
                 nursery.start_soon(self._keep_appended)
+                nursery.start_soon(self._renames.end_overdue_parking)
                 nursery.start_soon(self._tell_ready)
                 await pyfuse3.main()
             finally:
@@ -182,15 +212,15 @@ class _Session:
     async def _keep_appended(self) -> None:
         """Commit long-held appends (a log, a chat) in passing, up to the last whole character."""
         while True:
-            await self._saves.appending.wait()
+            await self._copies.appending.wait()
             await trio.sleep(APPEND_SECONDS)
-            self._saves.appending = trio.Event()
+            self._copies.appending = trio.Event()
             for node in self._staged():
                 staged = node.staged
                 if staged is None or not staged.written or not staged.appended or staged.poison:
                     continue
                 if time.monotonic() - staged.began < APPEND_SECONDS:
-                    self._saves.appending.set()  # a save that has only just begun
+                    self._copies.appending.set()  # a save that has only just begun
                     continue
                 whole = whole_characters(staged.buffer)
                 if whole:

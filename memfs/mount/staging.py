@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import time
 
 import pyfuse3
 
 from memfs.port.errors import PortError
+
+MOST_REJECTED = 4 << 20
+"""How much of a refused save is collected."""
 
 
 class Staged:
@@ -16,14 +18,31 @@ class Staged:
     ``pending`` says that the buffer differs from what was committed; ``written``, that some of it
     came by write(2), so that a flush may commit it: a shell flushes after its truncation and before
     it writes, and an emptiness in between must not become a version. ``saving`` says that a commit of
-    it is under way. ``poison`` is the errno of a
-    refused write: it is repeated until the file is truncated to nothing or closed by its last writer.
+    it is under way; ``appended``: nothing but the
+    end has changed since. ``base`` is the version of the memory that the copy was taken from.
+
+    ``poison`` is the errno of a refused write: it is repeated until the file is truncated to nothing
+    or closed by its last writer.
+    What arrives is collected even so in ``rejected``, up to ``MOST_REJECTED``, aside from what readers
+    see, so that a person can find it again.
     """
 
-    __slots__ = ("appended", "began", "buffer", "pending", "poison", "refusal", "saving", "written")
+    __slots__ = (
+        "appended",
+        "base",
+        "began",
+        "buffer",
+        "pending",
+        "poison",
+        "refusal",
+        "rejected",
+        "saving",
+        "written",
+    )
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, base: int | None = None) -> None:
         self.buffer = bytearray(content)
+        self.base = base
         self.began = time.monotonic()
         self.pending = False
         self.written = False
@@ -31,35 +50,28 @@ class Staged:
         self.appended = True
         self.poison = 0
         self.refusal: PortError | None = None
+        self.rejected: bytearray | None = None
 
-    def write(self, offset: int, data: bytes, limit: int, text: bool) -> None:
-        """Write *data* at *offset*; raises FUSEError and poisons where that cannot be stored.
-
-        *limit* is the largest size in bytes. With *text*, data that cannot be part of UTF-8 is
-        refused at once; a character cut at either end may be completed by another write. Without it
-        the file is scratch, which keeps what it has, as any file.
-        """
+    def write(self, offset: int, data: bytes) -> None:
+        """Write *data* at *offset*; raises the errno of a poison again, and collects all the same."""
         if self.poison:
+            self.collect(offset, data)
             raise pyfuse3.FUSEError(self.poison)
-        end = offset + len(data)
-        if end > limit:
-            raise self.poisoned(errno.EFBIG) if text else pyfuse3.FUSEError(errno.EFBIG)
-        if text and not may_be_utf8(data):
-            raise self.poisoned(errno.EILSEQ)
-        size = len(self.buffer)
-        if offset == size:
-            self.buffer += data
-        else:
-            self.appended = False
-            if offset > size:
-                self.buffer.extend(bytes(offset - size))
-            self.buffer[offset:end] = data
+        self.appended = self.appended and offset == len(self.buffer)
+        _put(self.buffer, offset, data)
         self.pending = self.written = True
+
+    def collect(self, offset: int, data: bytes) -> None:
+        """Take in what will never be stored."""
+        if self.rejected is None:
+            self.rejected = bytearray(self.buffer)
+        if offset + len(data) <= MOST_REJECTED:
+            _put(self.rejected, offset, data)
 
     def truncate(self, size: int) -> None:
         """Cut off or fill up with NULs; to nothing, it also takes a poison away."""
         if size == 0:
-            self.poison, self.refusal = 0, None
+            self.poison, self.refusal, self.rejected = 0, None, None
         elif self.poison:
             raise pyfuse3.FUSEError(self.poison)
         if size < len(self.buffer):
@@ -71,7 +83,7 @@ class Staged:
         if size == 0:
             self.written = False  # a shortened write is still one: `sort -o` sets the length last
 
-    def poisoned(self, number: int, refusal: PortError | None = None) -> pyfuse3.FUSEError:
+    def poisoned(self, number: int, refusal: PortError) -> pyfuse3.FUSEError:
         """Remember that a write was refused with *number*, and return it to raise."""
         self.poison, self.refusal = number, refusal
         return pyfuse3.FUSEError(number)
@@ -79,6 +91,13 @@ class Staged:
     def committed(self) -> None:
         """The buffer is what the store holds."""
         self.pending = self.written = False
+
+
+def _put(buffer: bytearray, offset: int, data: bytes) -> None:
+    """Write *data* into *buffer*; a gap before it becomes NULs."""
+    if offset > len(buffer):
+        buffer.extend(bytes(offset - len(buffer)))
+    buffer[offset : offset + len(data)] = data
 
 
 def may_be_utf8(data: bytes) -> bool:

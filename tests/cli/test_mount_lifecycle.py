@@ -176,6 +176,7 @@ def test_a_memory_on_two_directories_is_pointed_out(shell: Shell, place: Place) 
     other = place.directory.with_name("other")
     assert f"is on {place.directory} too" in shell("mount", str(other)).done()
     (other / "a.md").write_text("x")
+    eventually(lambda: (place.directory / "a.md").exists())
     assert (place.directory / "a.md").read_text() == "x"
 
 

@@ -112,7 +112,6 @@ def test_looking_for_a_name_that_nothing_can_have_just_finds_nothing(here: Path,
         ("photo.png", errno.EINVAL),
         ("a b.md", errno.EINVAL),
         (".hidden.md", errno.EINVAL),
-        ("notes.md.bak", errno.EXDEV),  # until parking: every editor falls back to a copy
         ("n" * 200 + ".md", errno.ENAMETOOLONG),
     ],
 )

@@ -1,0 +1,267 @@
+"""Following the scope: what a commit does to the tree, and what the kernel has to be told of it.
+
+The one place that changes the tree after commits, whoever made them. The tree is changed first,
+the notice to the kernel comes after, and nobody here waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pyfuse3
+
+from memfs.mount.events import Events
+from memfs.mount.nodes import AnyNode, Directory, FileNode, Node, Parked
+from memfs.mount.notices import Notices
+from memfs.mount.tree import Tree
+from memfs.port.change import Actor, Commit, File, Move, Put, Remove
+
+log = logging.getLogger(__name__)
+
+
+class Following:
+    """Takes commits in, in version order, on the loop."""
+
+    def __init__(self, tree: Tree, notices: Notices, events: Events) -> None:
+        self._tree = tree
+        self._notices = notices
+        self._events = events
+        self._writers: dict[int, tuple[int, Actor]] = {}
+
+    def foreign_writer(self, file: File) -> Actor | None:
+        """Who wrote this version of *file*, where it came from elsewhere while this mount was up."""
+        version, actor = self._writers.get(file.id, (0, None))
+        return actor if version == file.content else None
+
+    def take_in(self, commit: Commit, own: Node | None = None) -> None:
+        """Follow a change of the scope, and tell the kernel of what it does not know itself.
+
+        *own* is the node whose request led to the commit: the kernel learns of that by the answer.
+        """
+        change, now_ns = commit.change, commit.origin.time_ns
+        for remove in change.removes:
+            self._follow_remove(remove, own, now_ns)
+            self._writers.pop(remove.file.id, None)
+            if remove.evicted:
+                self._tell_of_eviction(remove.file, commit)
+        if change.directory is not None:
+            self._follow_directory(change.directory, change.moves, own, now_ns)
+        for move in change.moves:
+            self._follow_move(move, own, now_ns)
+        if change.directory is not None and change.moves:
+            self._move_rest(change.directory, _new_path(change.directory, change.moves[0]), now_ns)
+        for put in change.puts:
+            if own is None:
+                self._writers[put.id] = (commit.version, commit.origin.actor)
+            self._follow_put(put, commit, own)
+
+    def revert(self, node: FileNode) -> None:
+        """Give up what is staged: the memory is what the store has, and a newborn was never there."""
+        node.staged = None
+        if node.file is not None:
+            node.set_size(node.file.size)
+            node.set_time(node.file.mtime_ns)
+            self._notices.content(node.inode)
+        elif node.parent is not None:
+            parked = node.parent.parked.get(node.name)
+            self._delete(node, True, node.attributes.st_ctime_ns)
+            if parked is not None:
+                self.bring_back(parked)
+
+    def bring_back(self, parked: Parked) -> None:
+        """The parked memory is visible again, if the store still has it."""
+        self._tree.unpark(parked)
+        file = self._tree.scope().file(self._tree.path_of_parked(parked))
+        if file is not None and parked.name not in parked.directory.children:
+            self._appear(file).attributes.st_mode = pyfuse3.ModeT(parked.mode)
+
+    def take_place_of_same(self, scratch: FileNode, path: str) -> None:
+        """The scratch file takes the place of the memory at *path*, whose bytes it has: no commit."""
+        self._take_place(scratch, self._tree.find(path), path, time.time_ns())
+        scratch.file = self._tree.scope().file(path)
+        if scratch.file is not None:
+            self._unpark_at(scratch.file)
+
+    def _follow_remove(self, remove: Remove, own: Node | None, now_ns: int) -> None:
+        node = self._tree.find(remove.file.path)
+        if not isinstance(node, FileNode) or node.file is None:
+            self._unpark_at(remove.file)
+            return
+        if node is not own and node.has_pending:
+            node.file = None  # somebody is writing it: the save makes it again where its editor has it
+            node.exclusive = False
+            return
+        self._delete(node, node is not own, now_ns)
+
+    def _follow_directory(self, path: str, moves: tuple[Move, ...], own: Node | None, now_ns: int) -> None:
+        node = self._tree.find(path)
+        if not isinstance(node, Directory) or node is self._tree.root:
+            return
+        if not moves:
+            # Deleted as a whole: what this mount alone had in it goes too, but for files being written.
+            if not any(file.has_pending for file in self._tree.files_below(node)):
+                self._delete(node, node is not own, now_ns)
+            return
+        new_path = _new_path(path, moves[0])
+        if self._tree.find(new_path) is None:
+            self._rename(node, new_path, node is not own, now_ns)
+
+    def _move_rest(self, old_path: str, new_path: str, now_ns: int) -> None:
+        """What only this mount has below a directory that was renamed to where this mount had one too."""
+        old, new = self._tree.find(old_path), self._tree.find(new_path)
+        if not isinstance(old, Directory) or not isinstance(new, Directory):
+            return
+        for name, child in list(old.children.items()):
+            if name not in new.children:
+                self._rename(child, f"{new_path}/{name.decode('utf-8', 'surrogateescape')}", True, now_ns)
+            elif isinstance(child, Directory):
+                old_below, new_below = self._tree.path_of(child), self._tree.path_of(new.children[name])
+                self._move_rest(old_below, new_below, now_ns)
+        self._delete(old, True, now_ns)
+
+    def _follow_move(self, move: Move, own: Node | None, now_ns: int) -> None:
+        node = self._tree.find(move.new_path)
+        if not isinstance(node, FileNode) or node.file is None or node.file.id != move.file.id:
+            node = self._tree.find(move.file.path)
+            if not isinstance(node, FileNode) or node.file is None:
+                self._follow_move_of_parked(move)
+                return
+            self._rename(node, move.new_path, node is not own, now_ns)
+        assert node.file is not None
+        node.file = node.file._replace(path=move.new_path)
+
+    def _follow_move_of_parked(self, move: Move) -> None:
+        for parked in self._tree.parked:
+            if parked.file.id == move.file.id and self._tree.path_of_parked(parked) == move.new_path:
+                parked.file = parked.file._replace(path=move.new_path)  # with its directory
+                return
+        if self._unpark_at(move.file):
+            file = self._tree.scope().file_by_id(move.file.id)
+            if file is not None and self._tree.find(file.path) is None:
+                self._appear(file)
+
+    def _follow_put(self, put: Put, commit: Commit, own: Node | None) -> None:
+        mtime_ns = commit.origin.time_ns if put.mtime_ns is None else put.mtime_ns
+        file = File(put.id, put.path, put.size, mtime_ns, commit.version)
+        node = self._tree.find(put.path)
+        if isinstance(own, FileNode) and own.is_scratch and not own.is_gone:
+            self._take_place(own, node, put.path, commit.origin.time_ns)
+            node = own
+        elif isinstance(own, FileNode) and node is not own and not own.is_gone:
+            self._rename(own, put.path, True, commit.origin.time_ns)  # its directory was renamed meanwhile
+            node = own
+        if isinstance(node, FileNode) and node is not own and node.exclusive and node.file is None:
+            # Its creator was promised that the name was free.
+            self._delete(node, True, mtime_ns)
+            node = None
+        was_parked = self._unpark_at(file)
+        if node is not None and not isinstance(node, FileNode):
+            self._delete(node, True, mtime_ns)  # an empty directory that only this mount knew
+            node = None
+        if node is None:
+            self._appear(file)
+            if was_parked:
+                self._tell_of_return(file, commit.origin.actor)
+            return
+        node.file = file
+        node.exclusive = False
+        if node is own:
+            return
+        node.content = put.content
+        if node.has_pending or (node.staged is not None and node.staged.poison):
+            return
+        node.staged = None
+        node.set_size(put.size)
+        node.set_time(mtime_ns)
+        if node.lookups:
+            self._notices.content(node.inode)
+
+    def _take_place(self, scratch: FileNode, replaced: AnyNode | None, path: str, now_ns: int) -> None:
+        """A scratch file has become the memory at *path*: with its own inode, as on ext4.
+
+        The mode is the memory's, also where the editor gave its temporary file another.
+        """
+        parent_path, _, name = path.rpartition("/")
+        parent = self._tree.make_directories(parent_path)
+        parked = parent.parked.get(name.encode())
+        mode = scratch.attributes.st_mode
+        if parked is not None:
+            mode = pyfuse3.ModeT(parked.mode)
+        elif isinstance(replaced, FileNode):
+            mode = replaced.attributes.st_mode
+        if mode != scratch.attributes.st_mode:
+            scratch.attributes.st_mode = mode
+            self._notices.attributes(scratch.inode)
+        if replaced is not None:
+            self._tree.remove(replaced, now_ns)
+        self._tree.to_memory(scratch)
+        self._tree.move(scratch, parent, name.encode(), now_ns)
+
+    def _unpark_at(self, file: File) -> bool:
+        """Something happened to *file* in the scope; whether it was parked here, which is over then."""
+        for parked in self._tree.parked:
+            if parked.file.id == file.id:
+                self._tree.unpark(parked)
+                return True
+        return False
+
+    def _appear(self, file: File) -> FileNode:
+        """A memory that the kernel does not know yet."""
+        node, parent, name = self._tree.enter(file)
+        self._notices.entry(parent.inode, name)
+        self._notices.attributes(parent.inode)
+        return node
+
+    def _delete(self, node: AnyNode, tell: bool, now_ns: int) -> None:
+        parent, name = node.parent, node.name
+        assert parent is not None
+        if tell:
+            self._tree.displace(node, now_ns)
+        else:
+            self._tree.remove(node, now_ns)
+        self._tree.note_if_empty(parent)
+        if tell:
+            self._notices.removed(parent.inode, name, node.inode)
+            self._notices.attributes(parent.inode)
+
+    def _rename(self, node: AnyNode, new_path: str, tell: bool, now_ns: int) -> None:
+        old_parent, old_name = node.parent, node.name
+        assert old_parent is not None
+        parent_path, _, name = new_path.rpartition("/")
+        parent = self._tree.make_directories(parent_path)
+        in_the_way = parent.children.get(name.encode())
+        if in_the_way is not None and in_the_way is not node:
+            self._delete(in_the_way, True, now_ns)
+        self._tree.move(node, parent, name.encode(), now_ns)
+        self._tree.note_if_empty(old_parent)
+        if tell:
+            self._notices.entry(old_parent.inode, old_name)
+            self._notices.entry(parent.inode, node.name)
+            self._notices.attributes(old_parent.inode)
+            self._notices.attributes(parent.inode)
+
+    def _tell_of_eviction(self, file: File, commit: Commit) -> None:
+        written = commit.change.puts[0].path if commit.change.puts else "another memory"
+        self._events.record(
+            "EVICTED",
+            f"{file.path} left to make room for {written}: it was the earliest written.",
+            operation="evict",
+            path=file.path,
+            actor=commit.origin.actor,
+            version=commit.version,
+        )
+
+    def _tell_of_return(self, file: File, actor: Actor) -> None:
+        self._events.record(
+            "RETURNED",
+            f"{file.path} is back: another writer changed it while a save here had moved it away.",
+            operation="rename",
+            path=file.path,
+            actor=actor,
+        )
+
+
+def _new_path(directory: str, first: Move) -> str:
+    """Where *directory* is after it was renamed as a whole, from the move of the first file in it."""
+    return first.new_path[: len(first.new_path) - len(first.file.path) + len(directory)]

@@ -1,0 +1,110 @@
+"""The bytes of scratch files: plain files in the mount's state directory, bounded, private.
+
+Every write goes through to such a file before it is answered, so that an editor's swap file
+outlives both the editor and the daemon.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pyfuse3
+
+MAX_FILE_BYTES = 1 << 20
+"""The size of one file: vim's swap of a 64 KiB memory takes 80 KiB, its undo file 88."""
+MAX_TOTAL_BYTES = 16 << 20
+
+
+class ScratchArea:
+    """All scratch bytes of one mount."""
+
+    def __init__(self, state: Path) -> None:
+        self._directory = state / "scratch"
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        self.used = sum(entry.stat().st_size for entry in os.scandir(self._directory))
+        self._next = 1 + max((int(name, 16) for name in os.listdir(self._directory)), default=0)
+
+    def new(self) -> ScratchFile:
+        """An empty file."""
+        name = f"{self._next:x}"
+        self._next += 1
+        return ScratchFile(self, self._directory / name, 0)
+
+    def open(self, name: str) -> ScratchFile | None:
+        """The file that an earlier process left, or None where it is gone."""
+        path = self._directory / name
+        try:
+            return ScratchFile(self, path, path.stat().st_size)
+        except OSError:
+            return None
+
+    def drop_unknown(self, known: set[str]) -> None:
+        """Remove what no entry refers to any more: a crash came between the two."""
+        for entry in list(os.scandir(self._directory)):
+            if entry.name not in known:
+                self.used -= entry.stat().st_size
+                os.unlink(entry.path)
+
+
+class ScratchFile:
+    """One file's bytes on disk. It is open only while its node is."""
+
+    __slots__ = ("_area", "_descriptor", "_path", "size")
+
+    def __init__(self, area: ScratchArea, path: Path, size: int) -> None:
+        self._area = area
+        self._path = path
+        self._descriptor: int | None = None
+        self.size = size
+
+    @property
+    def name(self) -> str:
+        """What the mount's journal calls these bytes."""
+        return self._path.name
+
+    def check_room(self, size: int) -> None:
+        """Raise ENOSPC where the file may not grow to *size* bytes."""
+        if size > self.size and (
+            size > MAX_FILE_BYTES or self._area.used + size - self.size > MAX_TOTAL_BYTES
+        ):
+            raise pyfuse3.FUSEError(errno.ENOSPC)
+
+    def load(self) -> bytes:
+        """All bytes."""
+        descriptor = self._open()
+        return os.pread(descriptor, self.size, 0)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write through; the caller has checked the room."""
+        os.pwrite(self._open(), data, offset)
+        self._resize(max(self.size, offset + len(data)))
+
+    def truncate(self, size: int) -> None:
+        """Cut off, or fill up with NULs."""
+        os.ftruncate(self._open(), size)
+        self._resize(size)
+
+    def rest(self) -> None:
+        """Close the file; nobody has it open."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def drop(self) -> None:
+        """The bytes are of no use any more."""
+        self.rest()
+        self._resize(0)
+        self._path.unlink(missing_ok=True)
+
+    def _resize(self, size: int) -> None:
+        self._area.used += size - self.size
+        self.size = size
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            self._descriptor = os.open(
+                self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+        return self._descriptor
