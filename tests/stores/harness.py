@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,25 @@ def small_disk(mount_point: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(mount_point)], check=True)
+
+
+def run_threads(*work: Callable[[], None]) -> None:
+    """Run all at once; what one raises is raised here."""
+    raised: list[BaseException] = []
+
+    def guarded(each: Callable[[], None]) -> None:
+        try:
+            each()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(each,)) for each in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
 
 
 def start_python(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:

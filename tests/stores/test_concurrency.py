@@ -5,14 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memfs import Memory, open_memory
 from tests.harness import must, texts
-from tests.stores.harness import open_pair
+from tests.stores.harness import open_pair, run_threads
 from tests.stores.working import COUNTER, append_lines, count_up, create_files, lines_of, paths_of
 
 
@@ -29,25 +28,6 @@ def check(memory: Memory, workers: list[str], count: int) -> None:
         assert [line for line in log if line.split()[0] == worker] == lines_of(worker, count)
     assert len(log) == len(workers) * count
     assert found == {path: path for worker in workers for path in paths_of(worker, count)}
-
-
-def run_threads(*work: Callable[[], None]) -> None:
-    """Run all at once; what one raises is raised here."""
-    raised: list[BaseException] = []
-
-    def guarded(each: Callable[[], None]) -> None:
-        try:
-            each()
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(each,)) for each in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 @pytest.mark.parametrize("kind", ["simple:", "sqlite:"])

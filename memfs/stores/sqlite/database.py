@@ -24,6 +24,7 @@ APPLICATION_ID = 0x6D656D66  # "memf"
 FORMAT = 1
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
+KEPT_LOG_BYTES = 1 << 20
 ORDINAL_BITS = 24
 """A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
 
@@ -139,6 +140,8 @@ def connect(files: ScopeFiles, relaxed: bool) -> apsw.Connection:
             if relaxed
             else "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000"
         )
+        # A log that starts over is cut to this size: its length then says how much there is to checkpoint.
+        connection.execute(f"PRAGMA journal_size_limit = {KEPT_LOG_BYTES}")
     except BaseException:
         connection.close()
         raise

@@ -17,7 +17,8 @@ from memfs.stores.sqlite.gate import Gate
 
 CHECKPOINT_BYTES = 4 << 20
 """The size of the log from which a checkpoint is worth its syncs."""
-BATCH = 200
+BATCH = 50
+"""Records that get their turn between two looks at the log."""
 
 
 class Upkeep:
@@ -40,9 +41,12 @@ class Upkeep:
             if self._connection is None:
                 self._connection = connect(self._files, relaxed=True)
                 self._connection.set_busy_timeout(1_000)
+            # To what is the end now, since writers may go on; and batch by batch, so that the log is
+            # looked at in between: compacting adds to it, and takes longer than the writing did.
+            newest = rows.select(self._connection, "SELECT coalesce(max(record), 0) FROM history")[0][0]
             self._checkpoint(self._connection, self._gate)
-            while self._compact(self._connection, self._gate):
-                pass
+            while self._compact(self._connection, self._gate) < newest:
+                self._checkpoint(self._connection, self._gate)
 
     def close(self) -> None:
         """Release the connection, if one was needed; waits for a run to end."""
@@ -77,16 +81,16 @@ class Upkeep:
         finally:
             gate.release()
 
-    def _compact(self, connection: apsw.Connection, gate: Gate) -> bool:
-        """Give a batch of new records their turn; whether more are waiting."""
-        since = rows.select(connection, "SELECT compacted FROM scope")[0][0]
+    def _compact(self, connection: apsw.Connection, gate: Gate) -> int:
+        """Give a batch of new records their turn; the last record that has had it."""
+        since: int = rows.select(connection, "SELECT compacted FROM scope")[0][0]
         fresh = rows.select(
             connection,
             "SELECT record, previous FROM history WHERE record > ? ORDER BY record LIMIT ?",
             (since, BATCH),
         )
         if not fresh:
-            return False
+            return since
         deltas: dict[int, tuple[int, bytes]] = {}
         for key, previous in fresh:
             older = _with_content(connection, previous)
@@ -107,7 +111,8 @@ class Upkeep:
                 connection.execute("UPDATE scope SET compacted = max(compacted, ?)", (fresh[-1][0],))
         finally:
             gate.release()
-        return len(fresh) == BATCH
+        last: int = fresh[-1][0]
+        return last
 
 
 def _delta_against(connection: apsw.Connection, older: int, key: int) -> bytes | None:
