@@ -124,9 +124,10 @@ class WorkingCopies:
         try:
             await self._saves.commit(node)
         except FUSEError:
-            self._give_up(node)
+            if not node.writers:
+                self._give_up(node)
             raise
-        if not node.opens or node.scratch is None:
+        if not (node.writers or node.has_pending) and (not node.opens or node.scratch is None):
             node.staged = None
         if node.scratch is not None and not node.opens:
             node.scratch.rest()
