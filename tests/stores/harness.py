@@ -11,14 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
-from memfs.stores.sqlite import SqliteStore, open_sqlite
+from memfs.stores.sqlite import SqliteStore, open_sqlite, rows
 from memfs.stores.sqlite.database import ScopeFiles
 
 SCOPE = "work"
 NOBODY = 65534
+ENDLESS = Limits(max_files=1_000_000, max_total_bytes=1_000_000_000)
+"""For writers that must not make each other's files leave."""
 
 
 def open_pair(
@@ -32,6 +36,29 @@ def open_pair(
 def files_of(directory: Path) -> ScopeFiles:
     """Where the scope of these tests lies."""
     return ScopeFiles(directory, SCOPE)
+
+
+def chain_lengths(database: Path) -> list[int]:
+    """For each record that has bytes: how many others it takes to read it."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    found = rows.select(connection, "SELECT record, base FROM history WHERE content IS NOT NULL")
+    base_of: dict[int, int | None] = dict(found)
+    connection.close()
+    lengths = []
+    for record in base_of:
+        length, at = 0, base_of[record]
+        while at is not None:
+            length, at = length + 1, base_of[at]
+        lengths.append(length)
+    return lengths
+
+
+def damage_of(database: Path) -> list[str]:
+    """What SQLite finds wrong with a database."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    found = [row[0] for row in rows.select(connection, "PRAGMA integrity_check")]
+    connection.close()
+    return [] if found == ["ok"] else found
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memfs.stores.sqlite import rows
 from tests.harness import must
-from tests.stores.harness import files_of, open_pair
+from tests.stores.harness import chain_lengths, files_of, open_pair
 
 PATH = "/memories/notes.md"
 LINES = st.text(st.characters(codec="utf-8"), max_size=80)
@@ -30,21 +30,6 @@ def successive_texts(draw: st.DrawFn) -> list[str]:
             lines[at : at + draw(st.integers(0, 2))] = draw(st.lists(LINES, max_size=2))
         versions.append("\n".join(lines))
     return versions
-
-
-def chain_lengths(database: Path) -> list[int]:
-    """For each record that has bytes: how many others it takes to read it."""
-    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    found = rows.select(connection, "SELECT record, base FROM history WHERE content IS NOT NULL")
-    base_of: dict[int, int | None] = dict(found)
-    connection.close()
-    lengths = []
-    for record in base_of:
-        length, at = 0, base_of[record]
-        while at is not None:
-            length, at = length + 1, base_of[at]
-        lengths.append(length)
-    return lengths
 
 
 @given(versions=successive_texts(), upkeep_after=st.sets(st.integers(0, 60)))

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import must, texts
-from tests.stores.harness import files_of, open_pair, start_python
-from tests.stores.test_kills import ENDLESS, damage_of
+from tests.stores.harness import ENDLESS, damage_of, files_of, open_pair, start_python
 
 ROUNDS = 12
 MEBIBYTES = 48
