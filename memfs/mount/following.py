@@ -230,10 +230,11 @@ class Following:
         assert old_parent is not None
         parent_path, _, name = new_path.rpartition("/")
         parent = self._tree.make_directories(parent_path)
-        in_the_way = parent.children.get(name.encode())
+        key = name.encode("utf-8", "surrogateescape")
+        in_the_way = parent.children.get(key)
         if in_the_way is not None and in_the_way is not node:
             self._delete(in_the_way, True, now_ns)
-        self._tree.move(node, parent, name.encode(), now_ns)
+        self._tree.move(node, parent, key, now_ns)
         self._tree.note_if_empty(old_parent)
         if tell:
             self._notices.entry(old_parent.inode, old_name)

@@ -119,6 +119,8 @@ class Renames:
         error = await self._saves.replace(node, path, data, who)
         if error is not None:
             self._copies.reject(node, path, data, error, complete=True)
+            if not node.opens:
+                node.scratch.rest()
             raise FUSEError(errno_of(error))
 
     async def _park(
@@ -130,6 +132,9 @@ class Renames:
         if file is None or old_parent is None:
             raise FUSEError(errno.EXDEV)  # a newborn that nothing was written to: mv copies it
         data = await self._copies.pin(node)
+        if (node.parent, node.name, node.file) != (old_parent, old_name, file):
+            raise FUSEError(errno.ENOENT)  # somebody else was faster
+        target = parent.children.get(name)
         scratch = self._area.new()
         scratch.check_room(len(data))
         try:

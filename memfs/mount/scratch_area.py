@@ -51,12 +51,13 @@ class ScratchArea:
 class ScratchFile:
     """One file's bytes on disk. It is open only while its node is."""
 
-    __slots__ = ("_area", "_descriptor", "_path", "size")
+    __slots__ = ("_area", "_descriptor", "_is_dropped", "_path", "size")
 
     def __init__(self, area: ScratchArea, path: Path, size: int) -> None:
         self._area = area
         self._path = path
         self._descriptor: int | None = None
+        self._is_dropped = False
         self.size = size
 
     @property
@@ -78,11 +79,15 @@ class ScratchFile:
 
     def write(self, offset: int, data: bytes) -> None:
         """Write through; the caller has checked the room."""
+        if self._is_dropped:
+            return
         os.pwrite(self._open(), data, offset)
         self._resize(max(self.size, offset + len(data)))
 
     def truncate(self, size: int) -> None:
         """Cut off, or fill up with NULs."""
+        if self._is_dropped:
+            return
         os.ftruncate(self._open(), size)
         self._resize(size)
 
@@ -93,7 +98,8 @@ class ScratchFile:
             self._descriptor = None
 
     def drop(self) -> None:
-        """The bytes are of no use any more."""
+        """The bytes are of no use any more; whoever has the file open goes on with his working copy."""
+        self._is_dropped = True
         self.rest()
         self._resize(0)
         self._path.unlink(missing_ok=True)

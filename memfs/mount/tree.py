@@ -64,7 +64,7 @@ class Tree:
         for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
             if not isinstance(node, Directory):
                 return None
-            child = node.children.get(name.encode())
+            child = node.children.get(name.encode("utf-8", "surrogateescape"))
             if child is None:
                 return None
             node = child
@@ -273,12 +273,13 @@ class Tree:
         """The directory at *path*, made with its parents where missing; *made* gets what was new."""
         at = self.root
         for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
-            child = at.children.get(name.encode())
+            key = name.encode("utf-8", "surrogateescape")  # a scratch directory's may be no text
+            child = at.children.get(key)
             if not isinstance(child, Directory):
                 if child is not None:
                     self.displace(child, child.attributes.st_mtime_ns)
                 child = self.new_directory(is_scratch=is_scratch_directory(name))
-                self.attach(child, at, name.encode())
+                self.attach(child, at, key)
                 if made is not None:
                     made.append((at, child.name))
             at = child

@@ -243,9 +243,11 @@ def test_a_directory_moved_onto_one_that_only_the_mount_has_is_joined_with_it(
     (here / "two" / "other").mkdir(parents=True)
     write(here / "one" / "a.md", "a")
     write(here / "one" / "b.md.bak", "scratch")
+    strange = os.fsdecode(b"\xff\xfe~")
+    write(here / "one" / strange, "scratch")
     assert mount.memory.execute(Rename(at(mount, here / "one"), at(mount, here / "two"))).ok
     eventually((here / "one").exists, False)
-    assert sorted(os.listdir(here / "two")) == ["a.md", "b.md.bak", "empty", "other"]
+    assert sorted(os.listdir(here / "two")) == ["a.md", "b.md.bak", "empty", "other", strange]
     assert (here / "two" / "a.md").read_text() == "a"
 
 

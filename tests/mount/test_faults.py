@@ -22,14 +22,15 @@ OPERATIONS = "memfs.mount.operations:Operations"
 
 # What each kind of request goes through, to break there.
 PLANTED: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "lookup": (f"{OPERATIONS}._child", lambda here: os.stat(here / "new.md")),
-    "setattr": (f"{OPERATIONS}._truncate", lambda here: os.truncate(here / "a.md", 1)),
+    "lookup": (f"{OPERATIONS}._lookup_virtual", lambda here: os.stat(here / ".memfs")),
+    "setattr": ("memfs.mount.working:WorkingCopies.truncate", lambda here: os.truncate(here / "a.md", 1)),
     "statfs": ("memfs.port.memory:Memory.snapshot", lambda here: os.statvfs(here)),
     "readdir": ("memfs.mount.handles:Handles.directory", os.listdir),
     "mkdir": ("memfs.mount.tree:Tree.new_directory", lambda here: os.mkdir(here / "new")),
     "rmdir": ("memfs.mount.tree:Tree.remove", lambda here: os.rmdir(here / "sub")),
     "create": ("memfs.mount.tree:Tree.new_file", lambda here: os.open(here / "new.md", RDWR)),
     "open": (f"{OPERATIONS}._opened", lambda here: os.open(here / "a.md", os.O_RDONLY)),
+    "read": ("memfs.mount.working:WorkingCopies.read", lambda here: (here / "a.md").read_text()),
     "write": ("memfs.mount.staging:Staged.write", lambda here: write(here / "a.md", "x")),
     "flush": ("memfs.mount.saves:Saves.commit", lambda here: write(here / "a.md", "x")),
     "unlink": ("memfs.mount.saves:Saves.delete", lambda here: os.unlink(here / "a.md")),

@@ -92,12 +92,32 @@ class TestRemount:
         assert (mounted.path / "a.md").read_text() == "new"
         assert (mounted.path / "sub" / "b.md").read_text() == "b"
 
+    @pytest.mark.parametrize("again", [by_unmount, by_kill])
+    def test_scratch_survives_whatever_its_name(self, mounting: Mounting, again: object) -> None:
+        assert callable(again)
+        mounted = mounting()
+        (mounted.path / ".obsidian" / "any name").mkdir(parents=True)
+        contents = {
+            b".a.md.swp": b"swap",
+            b"\xff\xfe~": b"a name that is no text",
+            b".obsidian/any name/\xff": b"deep",
+            b"a.md~": b"",
+        }
+        for name, data in contents.items():
+            with open_fd(os.fsdecode(bytes(mounted.path) + b"/" + name), RDWR) as fd:
+                os.write(fd, data)
+        os.symlink("user@host.1", mounted.path / ".#a.md")
+        again(mounted)
+        for name, data in contents.items():
+            assert Path(os.fsdecode(bytes(mounted.path) + b"/" + name)).read_bytes() == data
+        assert os.readlink(mounted.path / ".#a.md") == "user@host.1"
+
     def test_a_torn_journal_of_empty_directories_is_no_obstacle(self, mounting: Mounting) -> None:
         mounted = mounting()
         (mounted.path / "one").mkdir()
         mounted.kill()
-        with (mounted.path.parent / "state" / "directories.jsonl").open("ab") as journal:
-            journal.write(b'["+", "/memories/cut')
+        with (mounted.path.parent / "state" / "local.jsonl").open("ab") as journal:
+            journal.write(b'["/memories/cut')
         mounted.start()
         (mounted.path / "two").mkdir()
         mounted.remount()

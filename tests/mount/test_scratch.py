@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -69,6 +70,21 @@ class TestAnOrdinaryFile:
             assert os.pread(fd, 10, 0) == b"text"
             assert os.fstat(fd).st_nlink == 0
         assert os.listdir(here) == []
+
+    def test_unlinked_while_it_is_open_it_takes_no_room_any_more(self, mount: Mounted, here: Path) -> None:
+        def room_taken() -> int:
+            status = json.loads((mount.path / ".memfs" / "status").read_text())
+            return int(status["scratch"]["usedBytes"])
+
+        before = room_taken()
+        with open_fd(here / ".a.md.swp", EXCLUSIVE) as fd:
+            os.write(fd, b"x" * 10_000)
+            assert room_taken() == before + 10_000
+            (here / ".a.md.swp").unlink()
+            os.write(fd, b"x" * 10_000)
+            os.ftruncate(fd, 15_000)
+            assert os.fstat(fd).st_size == 15_000
+        eventually(room_taken, before)
 
     def test_its_mode_and_times_are_kept(self, here: Path) -> None:
         with open_fd(here / TEMPORARY, EXCLUSIVE, 0o600) as fd:
@@ -200,6 +216,15 @@ class TestReplacingAMemory:
         assert old.read_text() == mount.text(old) == "old"
         assert (old.parent / TEMPORARY).read_bytes() == data
         assert mount.records(old.parent) == [("created", "a.md")]
+
+    def test_a_refused_file_is_not_kept_open(self, mount: Mounted, old: Path) -> None:
+        write(old.parent / TEMPORARY, b"\xff")
+        before = len(os.listdir(f"/proc/{mount.pid}/fd"))
+        for number in range(10):
+            write(old.parent / f"a.md.tmp.{number}", b"\xff")
+            refused = errno_of(lambda number=number: os.rename(old.parent / f"a.md.tmp.{number}", old))  # type: ignore[misc]
+            assert refused == errno.EILSEQ
+        assert len(os.listdir(f"/proc/{mount.pid}/fd")) < before + 5
 
     def test_a_refused_file_can_be_mended_and_moved_then(self, mount: Mounted, old: Path) -> None:
         assert self.replace(old, b"\xff") == errno.EILSEQ
