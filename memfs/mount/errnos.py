@@ -56,9 +56,9 @@ def answers(handler: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
     """
 
     @functools.wraps(handler)
-    async def answering(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def answering(*args: P.args, **_: P.kwargs) -> T:
         try:
-            return await handler(*args, **kwargs)
+            return await handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
         except pyfuse3.FUSEError:
             raise
         except Exception:
@@ -72,9 +72,9 @@ def answers_at_once(handler: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, 
     """As :func:`answers`, for a handler that never waits: one coroutine less for each request."""
 
     @functools.wraps(handler)
-    async def answering(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def answering(*args: P.args, **_: P.kwargs) -> T:
         try:
-            return handler(*args, **kwargs)
+            return handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
         except pyfuse3.FUSEError:
             raise
         except Exception:

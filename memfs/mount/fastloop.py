@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 import select
 import types
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, cast
 
 import pyfuse3
 import trio
@@ -27,6 +27,18 @@ BUDGET = 32
 """Requests after which other tasks of the loop get their turn, however many more are waiting."""
 LINGER_MS = 2
 """How long to wait in poll(2) itself for a client that pauses between requests: half the latency."""
+
+
+class _Done:
+    """An awaitable that is done before it is awaited: a coroutine less for each request."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return _NOTHING
+
+
+# One iterator for all: at its end it stays. Awaiting asks for no more than that.
+_NOTHING = cast("Generator[Any, Any, None]", iter(()))
+_DONE = _Done()
 
 
 class BargingLock:
@@ -41,17 +53,24 @@ class BargingLock:
         self._waking = False
         self._waiting = trio.lowlevel.ParkingLot()
 
-    async def __aenter__(self) -> None:
-        while self._held:
-            await self._waiting.park()
-            self._waking = False
+    def __aenter__(self) -> Awaitable[None]:
+        if self._held:
+            return self._wait()
         self._held = True
+        return _DONE
 
-    async def __aexit__(self, *_: object) -> None:
+    def __aexit__(self, *_: object) -> Awaitable[None]:
         self._held = False
         if self._waiting and not self._waking:
             self._waking = True
             self._waiting.unpark()
+        return _DONE
+
+    async def _wait(self) -> None:
+        while self._held:
+            await self._waiting.park()
+            self._waking = False
+        self._held = True
 
 
 def waiter(may_linger: Callable[[], bool]) -> Callable[[int], Awaitable[None]]:
@@ -62,22 +81,22 @@ def waiter(may_linger: Callable[[], bool]) -> Callable[[int], Awaitable[None]]:
     polls: dict[int, Callable[[int], Any]] = {}
     left = BUDGET
 
-    async def wait_readable(descriptor: int) -> None:
+    def wait_readable(descriptor: int) -> Awaitable[None]:
         nonlocal left
         poll = polls.get(descriptor)
         if poll is None:
             new = select.poll()
             new.register(descriptor, select.POLLIN)
             poll = polls[descriptor] = new.poll
-        if left > 0 and (poll(0) or (may_linger() and poll(LINGER_MS))):
-            left -= 1
-            return
-        if left <= 0 and poll(0):
+        if left > 0:
+            if poll(0) or (may_linger() and poll(LINGER_MS)):
+                left -= 1
+                return _DONE
+        elif poll(0):
             left = BUDGET
-            await trio.lowlevel.checkpoint()
-            return
+            return trio.lowlevel.checkpoint()
         left = BUDGET
-        await trio.lowlevel.wait_readable(descriptor)
+        return trio.lowlevel.wait_readable(descriptor)
 
     return wait_readable
 

@@ -312,10 +312,11 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
         if node.vanished:
             raise FUSEError(errno.ESTALE)  # the kernel looks the name up again: what is written here is lost
-        if writes or node.staged is None:
-            if writes:
-                node.writer = self._actors.who(ctx.pid)
-            await self._copies.prepare(node, bool(flags & os.O_TRUNC) and writes)
+        if writes:
+            node.writer = self._actors.who(ctx.pid)
+            await self._copies.prepare(node, bool(flags & os.O_TRUNC))
+        elif not self._copies.at_hand(node):
+            await self._copies.prepare(node, False)
         return self._opened(node, flags, ctx.pid)
 
     @answers
@@ -324,12 +325,16 @@ class Operations(pyfuse3.Operations):
         handle = self._handles.opened(fh)
         if isinstance(handle, VirtualFile):
             return handle.read(off, size)
-        return await self._copies.read(handle.node, off, size)
+        node = handle.node
+        content = None if self._copies.at_hand(node) else await self._copies.pin(node)
+        return self._copies.read(node, off, size, content)
 
     @answers
     async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:
         """Into the working copy."""
-        await self._copies.write(self._handles.file(fh), off, buf)
+        handle = self._handles.file(fh)
+        staged = handle.node.staged or await self._copies.stage(handle.node)
+        self._copies.write(handle, staged, off, buf)
         return len(buf)
 
     @answers
@@ -366,8 +371,10 @@ class Operations(pyfuse3.Operations):
         if isinstance(handle, VirtualFile):
             handle.opens -= 1
             self._tree.forget_if_unused(handle)
+        elif handle.writes:
+            await self._copies.end_of_writer(handle.node)
         else:
-            await self._copies.end_of_handle(handle)
+            self._copies.end_of_handle(handle.node)
 
     @answers
     async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:

@@ -54,6 +54,14 @@ class WorkingCopies:
             node.content = content
         return content
 
+    def at_hand(self, node: FileNode) -> bool:
+        """Whether the bytes of *node* can be read without waiting; they are pinned then."""
+        if node.staged is None and node.content is None:
+            if node.file is None:
+                return False
+            node.content = self._saves.memory.cached(node.file)
+        return node.staged is not None or node.content is not None
+
     async def prepare(self, node: FileNode, truncate: bool) -> None:
         """Have the bytes of *node* at hand before it is opened."""
         if node.staged is None:
@@ -64,19 +72,25 @@ class WorkingCopies:
         if truncate:
             await self.truncate(node, 0)
 
-    async def read(self, node: FileNode, offset: int, size: int) -> bytes:
-        """Bytes of the working copy where there is one, else of the memory."""
+    def read(self, node: FileNode, offset: int, size: int, content: bytes | None) -> bytes:
+        """Bytes of the working copy where there is one, else of the memory: *content*, or what is pinned."""
         if node.staged is not None:
             return bytes(node.staged.buffer[offset : offset + size])
-        content = node.content
-        if content is None:
-            content = await self.pin(node)
+        content = node.content if content is None else content
+        assert content is not None, "the caller has made sure of the bytes"
         return content if offset == 0 and len(content) <= size else content[offset : offset + size]
 
-    async def write(self, handle: FileHandle, offset: int, data: bytes) -> None:
+    async def stage(self, node: FileNode) -> Staged:
+        """The working copy of *node*, taken now if there is none."""
+        base = node.file.content if node.file else None
+        content = await self.pin(node)
+        if node.staged is None:
+            node.staged = Staged(content, base)
+        return node.staged
+
+    def write(self, handle: FileHandle, staged: Staged, offset: int, data: bytes) -> None:
         """Into the working copy; what can never be stored is refused here, where programs look."""
         node = handle.node
-        staged = node.staged or await self._stage(node)
         if handle.appends:
             # The kernel may not have asked for the size since somebody else changed it.
             offset = len(staged.buffer)
@@ -109,7 +123,7 @@ class WorkingCopies:
         staged = node.staged
         if staged is None:
             staged = Staged(b"", node.file.content if node.file else None) if size == 0 else None
-            staged = staged or await self._stage(node)
+            staged = staged or await self.stage(node)
             node.staged = staged
         staged.truncate(size)
         if node.scratch is not None:
@@ -132,20 +146,23 @@ class WorkingCopies:
         if node.scratch is not None and not node.opens:
             node.scratch.rest()
 
-    async def end_of_handle(self, handle: FileHandle) -> None:
+    async def end_of_writer(self, node: FileNode) -> None:
         """After the last writer, the working copy is committed or given up."""
-        node = handle.node
         try:
-            if handle.writes:
-                await self._end_of_writer(node)
+            await self._commit_or_give_up(node)
         finally:
-            node.opens -= 1
-            if not node.opens:
-                node.content = None
-                if node.scratch is not None:
-                    node.staged = None
-                    node.scratch.rest()
-            self._tree.forget_if_unused(node)
+            self.end_of_handle(node)
+
+    def end_of_handle(self, node: FileNode) -> None:
+        """Nobody needs the bytes at hand after the last close."""
+        node.opens -= 1
+        if not node.opens:
+            node.content = None
+            if node.scratch is not None:
+                node.staged = None
+                node.scratch.rest()
+            if node.is_gone:
+                self._tree.forget_if_unused(node)
 
     def reject(self, node: FileNode, path: str, data: bytes, error: PortError, complete: bool) -> None:
         """Keep bytes that a refusal would lose, and say where."""
@@ -175,7 +192,7 @@ class WorkingCopies:
             complete=complete,
         )
 
-    async def _end_of_writer(self, node: FileNode) -> None:
+    async def _commit_or_give_up(self, node: FileNode) -> None:
         staged = node.staged
         try:
             if node.writers == 1 and staged is not None and not staged.poison:
@@ -203,13 +220,6 @@ class WorkingCopies:
             complete = staged.rejected is None  # refused at its commit, and not while it was written
             self.reject(node, staged.refusal.path or "", bytes(arrived), staged.refusal, complete)
         self._following.revert(node)
-
-    async def _stage(self, node: FileNode) -> Staged:
-        base = node.file.content if node.file else None
-        content = await self.pin(node)
-        if node.staged is None:
-            node.staged = Staged(content, base)
-        return node.staged
 
     def _check(self, node: FileNode, staged: Staged, offset: int, data: bytes) -> None:
         """Refuse a write that cannot be stored: too large, or certainly no text."""
