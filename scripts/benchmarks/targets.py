@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -78,16 +79,16 @@ class Target:
         return [*self.pids(), *([self._witness.pid] if self._witness is not None else [])]
 
 
-class Mounted(Target):
+class Mounted(Target, ABC):
     """A FUSE filesystem in a daemon of its own, kept in the foreground so that it is our child."""
 
     def __init__(self, work: Path) -> None:
         super().__init__(work)
         self._daemon: subprocess.Popen[bytes] | None = None
 
+    @abstractmethod
     def command(self) -> list[str]:
         """The command that mounts ``root`` and stays."""
-        raise NotImplementedError
 
     def prepare(self) -> None:
         """What has to be there before the command: directories, a formatted store."""
