@@ -81,7 +81,7 @@ def unmount_lazily(mountpoint: str) -> None:
 
 def minor_of(mountpoint: str) -> int | None:
     """The number of the mount's connection, from the kernel's list; None where nothing is mounted."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as lines:
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             fields = line.split(" ")
             if fields[4] == mountpoint and " - fuse" in line:
