@@ -97,6 +97,21 @@ def test_a_fault_of_ours_is_a_sentence_and_a_traceback_on_request(shell: Shell) 
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(shell: Shell, arguments: list[str]) -> None:
     """A view is to be done within 150 ms of its start; half of that is gone with trio alone."""
+    loaded = _loaded_by(shell, *arguments)
+    assert "memfs.cli" in loaded
+    assert not loaded & {"pyfuse3", "trio", "asyncio", "memfs.mount.session", "difflib"}
+
+
+def test_a_view_loads_nothing_of_watching_mounting_or_testing(shell: Shell) -> None:
+    shell("create", "a.md", "x").done()
+    loaded = _loaded_by(shell, "view", "a.md")
+    assert "memfs.stores.sqlite.store" in loaded
+    assert not loaded & {"inotify_simple", "ctypes", "subprocess", "logging.handlers", "tomllib", "shutil"}
+    assert not [name for name in loaded if name.startswith(("memfs.mount", "memfs.testing"))]
+
+
+def _loaded_by(shell: Shell, *arguments: str) -> set[str]:
+    """Every module that a command has loaded when it is done."""
     program = (
         "import sys, memfs.cli\n"
         "status = memfs.cli.main(sys.argv[1:])\n"
@@ -110,6 +125,4 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(shell: Shell, arguments: li
         text=True,
         check=True,
     )
-    loaded = set(done.stderr.split())
-    assert "memfs.cli" in loaded
-    assert not loaded & {"pyfuse3", "trio", "asyncio", "memfs.mount.session", "difflib"}
+    return set(done.stderr.split())

@@ -10,7 +10,7 @@ from memfs import open_memory
 from memfs.port.store import Store, Watch
 from memfs.stores.simple import SimpleStore, SimpleWatch
 from memfs.stores.sqlite import SqliteStore
-from memfs.stores.sqlite.notice import SqliteWatch
+from memfs.stores.sqlite.watch import SqliteWatch
 from memfs.testing import Case, conformance_cases
 
 # Checked by mypy: the classes satisfy the protocols.

@@ -15,7 +15,7 @@ import pytest
 from inotify_simple import INotify
 
 from memfs import Memory
-from memfs.stores.sqlite import notice
+from memfs.stores.sqlite import watch as watching
 from tests.harness import must, texts
 from tests.stores.harness import files_of, open_pair, run_python
 
@@ -127,9 +127,9 @@ def test_nobody_is_woken_again_and_again_by_changes_of_its_own(tmp_path: Path) -
         before = listener.calls
         for number in range(50):
             must(listener.memory, "create", path=A, text=str(number))
-        time.sleep(sum(notice.RECHECKS) + 0.1)
+        time.sleep(sum(watching.RECHECKS) + 0.1)
         # The log's one event starts the pair of rechecks; no commit has a call of its own.
-        assert listener.calls - before <= 3 * len(notice.RECHECKS)
+        assert listener.calls - before <= 3 * len(watching.RECHECKS)
 
 
 def test_a_watch_that_was_closed_makes_no_call(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_watch_that_was_closed_makes_no_call(tmp_path: Path) -> None:
         memory.watch(listener.notify).close()
         before = listener.calls
         run_python(WRITE + CLOSE, str(tmp_path), A)
-        time.sleep(sum(notice.RECHECKS))
+        time.sleep(sum(watching.RECHECKS))
         assert listener.calls == before
 
 

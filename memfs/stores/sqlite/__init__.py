@@ -6,7 +6,7 @@
 - ``store``: the :class:`~memfs.port.store.Store` itself, load to history.
 - ``rows``: what a row of the history means, and older bytes kept as deltas.
 - ``upkeep``: checkpoints and deltas, off the path of commits.
-- ``notice``: how one process learns of another's commits.
+- ``notice``, ``watch``: how one process tells of its commits, and another learns of them.
 """
 
 from memfs.stores.sqlite.store import SqliteStore, open_sqlite

@@ -21,13 +21,13 @@ from memfs.port.errors import OpenError, StoreError, UnsafeStorage
 from memfs.port.names import path_error
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Record, VersionMismatch
+from memfs.port.store import Busy, Record, VersionMismatch, Watch
 from memfs.stores.records import records_of
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
 from memfs.stores.sqlite.failures import storage_errors, translated
 from memfs.stores.sqlite.gate import Gate
-from memfs.stores.sqlite.notice import NoticeFile, SqliteWatch
+from memfs.stores.sqlite.notice import NoticeFile
 from memfs.stores.sqlite.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
@@ -220,8 +220,10 @@ class SqliteStore:
         with storage_errors():
             self._upkeep.run()
 
-    def watch(self, notify: Callable[[], None]) -> SqliteWatch:
+    def watch(self, notify: Callable[[], None]) -> Watch:
         """Watch the notices of other processes, and the log itself."""
+        from memfs.stores.sqlite.watch import SqliteWatch  # here, for the sake of commands that end at once
+
         try:
             return SqliteWatch(self._files, self._notice, notify)
         except OSError as error:
