@@ -14,11 +14,15 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
 class Configured(NamedTuple):
-    """What a file says; None where it leaves something to the default."""
+    """What a file says; None where it leaves something to the default.
+
+    ``scratch`` are regular expressions: names of further programs' temporary files.
+    """
 
     store: str | None
     scope: str | None
     mountpoint: str | None
+    scratch: tuple[str, ...]
 
 
 def configured(name: str) -> Configured:
@@ -43,10 +47,13 @@ def configured(name: str) -> Configured:
     unknown = sorted(set(table) - set(Configured._fields))
     if unknown:
         raise _wrong(file, f"has the unknown key '{unknown[0]}'; it may hold {', '.join(Configured._fields)}")
+    scratch: object = table.pop("scratch", [])
+    if not isinstance(scratch, list) or not all(isinstance(expression, str) for expression in scratch):
+        raise _wrong(file, "has a 'scratch' that is no list of strings")
     for key, value in table.items():
         if not isinstance(value, str):
             raise _wrong(file, f"has a '{key}' that is no string")
-    found = Configured(table.get("store"), table.get("scope"), table.get("mountpoint"))
+    found = Configured(table.get("store"), table.get("scope"), table.get("mountpoint"), tuple(scratch))
     _check(file, found)
     return found
 
@@ -69,6 +76,12 @@ def _check(file: Path, found: Configured) -> None:
             raise _wrong(file, "has a 'store' with a relative path; begin the path with / or ~")
     if found.mountpoint is not None and not _is_fixed(found.mountpoint):
         raise _wrong(file, "has a relative 'mountpoint'; begin it with / or ~")
+    if found.scratch:
+        from memfs.mount.scratch import expression_fault
+
+        for expression in found.scratch:
+            if wrong := expression_fault(expression):
+                raise _wrong(file, f"has a wrong 'scratch': the expression {expression!r} {wrong}")
 
 
 def _is_fixed(path: str) -> bool:

@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
     memory = named(options)
     try:
         mountpoint = _mountpoint(options)
-        plan = _Plan(memory or default_memory(), mountpoint, rules(options), options)
+        plan = _Plan(memory or default_memory(), mountpoint, rules(options), _scratch(options), options)
         plan.check_apart()
         claimed = _claim(mountpoint)
         if isinstance(claimed, Mount):
@@ -64,6 +64,7 @@ class _Plan(NamedTuple):
     memory: Chosen
     mountpoint: str
     rules: dict[str, Any]
+    scratch: tuple[str, ...]
     options: Namespace
 
     def check_apart(self) -> None:
@@ -88,6 +89,7 @@ class _Plan(NamedTuple):
                 allow_other=options.allow_other,
                 umask=options.umask,
                 state=make_state_of(self.mountpoint, *self.memory),
+                more_scratch=self.scratch,
             )
             try:
                 with stopping_held_back() as let_through:
@@ -136,6 +138,16 @@ def _mountpoint(options: Namespace) -> str:
     if chosen == "":
         raise Complaint("The directory to mount on has no name; name it, or leave it out.", Status.USAGE)
     return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
+
+
+def _scratch(options: Namespace) -> tuple[str, ...]:
+    """The expressions for further scratch files, of the configuration and of the command."""
+    given = tuple(options.scratch or ())
+    if options.memory is None:
+        return given
+    from memfs.cli.config import configured
+
+    return configured(options.memory).scratch + given
 
 
 def _claim(mountpoint: str) -> int | Mount:

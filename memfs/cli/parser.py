@@ -22,7 +22,7 @@ mounted as a directory.
 WHICH_MEMORY = """\
 Which memory a command is about, the first that applies:
   --memory NAME         a configured one: $XDG_CONFIG_HOME/memfs/NAME.toml with
-                        store, scope and mountpoint
+                        store, scope, mountpoint and scratch
   --store, --scope      that one; what is left out is the user's own store, or
                         the scope 'default'
   the path              if it lies in a running mount, the memory mounted there
@@ -156,6 +156,14 @@ def _octal(text: str) -> int:
     return int(text.removeprefix("0o"), 8)
 
 
+def _expression(text: str) -> str:
+    from memfs.mount.scratch import expression_fault
+
+    if fault := expression_fault(text):
+        raise ArgumentTypeError(f"the expression {text!r} {fault}")
+    return text
+
+
 # --- arguments that several commands share ---------------------------------------------------------
 
 
@@ -258,6 +266,14 @@ def _mount(parser: ArgumentParser) -> None:
         "--allow-other", action="store_true", help="let other users in, as far as modes allow"
     )
     parser.add_argument("--umask", type=_octal, default=0o077, metavar="OCT", help="default: 077")
+    parser.add_argument(
+        "--scratch",
+        type=_expression,
+        action="append",
+        metavar="REGEX",
+        help="names of files that stay in the mount and out of the store, beside the editors' temporary "
+        "files that memfs knows; may be repeated",
+    )
     parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
@@ -293,7 +309,8 @@ COMMANDS = {
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
     "mount": Row("memfs.cli.mount", "mount a memory as a directory",
-                 "memfs mount ~/memories --store sqlite:~/agent --scope work", _mount),
+                 "memfs mount ~/memories --store sqlite:~/agent --scope work\n"
+                 r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
     "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
                    "memfs unmount ~/memories", _unmount),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",

@@ -12,6 +12,8 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from memfs.port.names import DEFAULT_EXTENSIONS, extension_of, is_segment
+
 _EXTENSION = r"(?:txt|md|json|py|ya?ml|html)"
 _MEMORY = rf"[A-Za-z0-9._-]+?\.{_EXTENSION}"
 _SIX = r"[A-Za-z0-9_]{6}"
@@ -83,6 +85,14 @@ REFUSED = (
 """Directories that are refused with EPERM, so that the programs say so plainly."""
 
 
+_EXAMPLES = tuple(
+    stem + extension
+    for extension in sorted(DEFAULT_EXTENSIONS)
+    for stem in ("notes", "a", "README", "MEMORY", "2024-05-01", "_draft", "tmp", "my.plan-2")
+)
+"""Names of memories, for the test of an expression from elsewhere."""
+
+
 def _matcher(patterns: tuple[Pattern, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern.expression})" for pattern in patterns))
 
@@ -111,6 +121,23 @@ def is_scratch_directory(name: str) -> bool:
 def is_refused_directory(name: str) -> bool:
     """Whether a directory of this name is refused as such, and not just for its form."""
     return _REFUSED.fullmatch(name) is not None
+
+
+def expression_fault(expression: str) -> str | None:
+    """What is wrong with a regular expression for further scratch files, as the end of a sentence.
+
+    None also where it matches memories that nobody thought of here: their names are tried first, so
+    that nothing is lost. What is found is the slip, such as ``.*`` or the program's name for a memory.
+    """
+    try:
+        pattern = re.compile(expression)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"does not compile: {error}"
+    itself = re.sub(r"\\(.)|[?*+^$()]", r"\1", expression)
+    for name in (*_EXAMPLES, itself):
+        if pattern.fullmatch(name) and is_segment(name) and extension_of(name) in DEFAULT_EXTENSIONS:
+            return f"matches {name}, which is the name of a memory"
+    return None
 
 
 def _is_vim_probe(name: str) -> bool:

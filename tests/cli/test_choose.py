@@ -213,6 +213,12 @@ def test_what_a_configuration_leaves_out_is_the_default(shell: Shell) -> None:
         ("mountpoint = []", "'mountpoint'"),
         ("[store]", "'store'"),
         ("store 3", "line 1"),
+        ('scratch = "x"', "'scratch'"),
+        ("scratch = [3]", "'scratch'"),
+        ("scratch = ['fine', '(']", "'(' does not compile"),
+        ("scratch = ['.*']", "the name of a memory"),
+        ("scratch = ['[a-z]+[.]md']", "matches notes.md"),
+        (r"scratch = ['plan-7\.md']", "matches plan-7.md"),
         ('scope = "a"\nscope = "b"\n', "line 2"),
     ],
 )
