@@ -19,6 +19,7 @@ from memfs.places import make_private, memfs_mount_above, state_directory
 
 _RECORD = "mount.json"
 _LOCK = "lock"
+_MEMORY = "memory.json"
 
 
 class Mount(NamedTuple):
@@ -30,6 +31,23 @@ class Mount(NamedTuple):
     pid: int
     started: float
     read_only: bool
+
+
+class State(NamedTuple):
+    """The state directory of one memory on one mountpoint, which stays when the mount is gone.
+
+    Nothing but the directory is known of one that was made before memfs recorded the rest.
+    """
+
+    directory: Path
+    mountpoint: str | None = None
+    store: str | None = None
+    scope: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others for a person."""
+        return self.mountpoint or str(self.directory)
 
 
 def recorded() -> Iterator[Mount]:
@@ -72,10 +90,24 @@ def make_directory_of(mountpoint: str) -> Path:
     return make_private(directory_of(mountpoint))
 
 
-def make_state_of(mountpoint: str, store: str, scope: str) -> Path:
-    """The private directory of one memory on one mountpoint, where empty directories survive a remount."""
+def state_of(mountpoint: str, store: str, scope: str) -> Path:
+    """The directory of one memory on one mountpoint: events, refused bytes, scratch, empty directories."""
     memory = _digest(store + "\n" + scope)
-    return make_private(make_directory_of(mountpoint) / f"state-{memory}")
+    return directory_of(mountpoint) / f"state-{memory}"
+
+
+def make_state_of(mountpoint: str, store: str, scope: str) -> Path:
+    """As :func:`state_of`, made where it is missing. It says itself which memory it belongs to."""
+    make_directory_of(mountpoint)
+    directory = make_private(state_of(mountpoint, store, scope))
+    _write(directory / _MEMORY, {"mountpoint": mountpoint, "store": store, "scope": scope})
+    return directory
+
+
+def states() -> Iterator[State]:
+    """Every state directory there is, of mounts that are up and of those that are down."""
+    for directory in sorted(_list_directory().glob("*/state-*")):
+        yield _state_in(directory)
 
 
 def claim(mountpoint: str) -> int | None:
@@ -109,13 +141,7 @@ def is_served(mountpoint: str) -> bool:
 
 def record(mount: Mount) -> None:
     """Enter *mount* in the list. Call it with the lock held."""
-    file = make_directory_of(mount.mountpoint) / _RECORD
-    unfinished = file.with_suffix(".new")
-    unfinished.unlink(missing_ok=True)
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-        json.dump(mount._asdict(), stream)
-    unfinished.rename(file)
+    _write(make_directory_of(mount.mountpoint) / _RECORD, mount._asdict())
 
 
 def strike(mountpoint: str) -> None:
@@ -131,6 +157,31 @@ def _digest(text: str) -> str:
     import hashlib
 
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:24]
+
+
+def _write(file: Path, fields: dict[str, Any]) -> None:
+    """Make *file* hold *fields*: whole or not at all, and for the user alone."""
+    unfinished = file.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        json.dump(fields, stream)
+    unfinished.rename(file)
+
+
+def _state_in(directory: Path) -> State:
+    """What is known of a state directory: what it says, or what the record of the mount beside it says."""
+    try:
+        fields: Any = json.loads((directory / _MEMORY).read_bytes())
+        state = State(directory, fields["mountpoint"], fields["store"], fields["scope"])
+        if all(isinstance(text, str) for text in state[1:]):
+            return state
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    mount = _read(directory.parent / _RECORD)
+    if mount is None or state_of(mount.mountpoint, mount.store, mount.scope) != directory:
+        return State(directory)
+    return State(directory, mount.mountpoint, mount.store, mount.scope)
 
 
 def _read(file: Path) -> Mount | None:
