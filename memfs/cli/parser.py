@@ -137,6 +137,12 @@ def _integer(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ArgumentTypeError(f"{text!r} is not a number of lines")
+    return int(text)
+
+
 def _range(text: str) -> tuple[int, int]:
     start, colon, end = text.partition(":")
     if not colon or not _INTEGER.fullmatch(start) or not _INTEGER.fullmatch(end):
@@ -292,6 +298,26 @@ def _status(parser: ArgumentParser) -> None:
     _declare_json(parser, "all of it")
 
 
+def _events(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIR",
+        help="of the mount on DIR, up or down; default: the one you are in, else the only one that is up, "
+        "else all",
+    )
+    parser.add_argument("--follow", "-f", action="store_true", help="go on as new ones come; Ctrl-C ends it")
+    parser.add_argument(
+        "-n", type=_count, dest="count", metavar="N", help="the last N (default: all; with --follow, 10)"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the lines as the mount wrote them, one object each; those of several mounts each with "
+        "its mountpoint",
+    )
+
+
 _SIX = "memfs.cli.commands"
 COMMANDS = {
     "view": Row(_SIX, "print a file, some of its lines, or the names in a directory",
@@ -315,5 +341,7 @@ COMMANDS = {
                    "memfs unmount ~/memories", _unmount),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
                   "memfs status --json", _status),
+    "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
+                  "memfs events -n 5\n  memfs events ~/memories --follow", _events),
 }  # fmt: skip
 MODULE_OF = {name: row.module for name, row in COMMANDS.items()}
