@@ -41,13 +41,39 @@ def run(options: Namespace) -> int:
     if options.json:
         write(json.dumps(result.to_wire()).encode() + b"\n")
     elif result.ok:
-        write(_told(result.value).encode())
+        write(told(result.value).encode())
         if chosen.ends_with_its_process and name != "view":
             print("memfs: a simple: store ends with this process, so nothing is kept.", file=sys.stderr)
     if result.error is not None:
         print(f"memfs: {result.error.message}", file=sys.stderr)
         return status or (Status.STORE_FAILED if result.error.code in _STORE_FAILURES else Status.REFUSED)
     return status
+
+
+def told(receipt: Receipt) -> str:
+    """What a person reads; a file's text is printed as it is."""
+    match receipt:
+        case FileView():
+            return receipt.text
+        case DirectoryView():
+            return "".join(
+                entry.name + ("/\n" if entry.kind == "directory" else "\n") for entry in receipt.entries
+            )
+        case Created():
+            verb = "Replaced" if receipt.overwritten else "Created"
+            return f"{verb} {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
+        case Edited():
+            return f"Edited {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
+        case Deleted(kind="directory"):
+            files, freed = _count(receipt.deleted_files, "file"), _count(receipt.freed_bytes, "byte")
+            return f"Deleted {receipt.path} with {files}, {freed}.\n"
+        case Deleted():
+            return f"Deleted {receipt.path}, {_count(receipt.freed_bytes, 'byte')}.\n"
+        case Renamed(kind="directory"):
+            files = _count(receipt.moved_files, "file")
+            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.\n"
+        case Renamed():
+            return f"Renamed {receipt.old_path} to {receipt.new_path}.\n"
 
 
 def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
@@ -90,32 +116,6 @@ def _str_replace(options: Namespace, path: str) -> StrReplace | PortError:
         return found
     replacement = text_from(new, options.new_file, path, "NEW and --new-file")
     return replacement if isinstance(replacement, PortError) else StrReplace(path, found, replacement)
-
-
-def _told(receipt: Receipt) -> str:
-    """What a person reads; a file's text is printed as it is."""
-    match receipt:
-        case FileView():
-            return receipt.text
-        case DirectoryView():
-            return "".join(
-                entry.name + ("/\n" if entry.kind == "directory" else "\n") for entry in receipt.entries
-            )
-        case Created():
-            verb = "Replaced" if receipt.overwritten else "Created"
-            return f"{verb} {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
-        case Edited():
-            return f"Edited {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
-        case Deleted(kind="directory"):
-            files, freed = _count(receipt.deleted_files, "file"), _count(receipt.freed_bytes, "byte")
-            return f"Deleted {receipt.path} with {files}, {freed}.\n"
-        case Deleted():
-            return f"Deleted {receipt.path}, {_count(receipt.freed_bytes, 'byte')}.\n"
-        case Renamed(kind="directory"):
-            files = _count(receipt.moved_files, "file")
-            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.\n"
-        case Renamed():
-            return f"Renamed {receipt.old_path} to {receipt.new_path}.\n"
 
 
 def _left(evicted: tuple[str, ...]) -> str:

@@ -318,6 +318,27 @@ def _events(parser: ArgumentParser) -> None:
     )
 
 
+def _rejected(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=("list", "show", "restore", "drop"),
+        help="list them (default); print the bytes of one as they are; put one back through the port; or "
+        "forget some",
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a name from the list, or its beginning or end; with list: the directory of one mount",
+    )
+    parser.add_argument("--to", metavar="PATH", help="restore to PATH instead of where it should have gone")
+    parser.add_argument("--overwrite", action="store_true", help="restore also over a file that is there")
+    parser.add_argument("--all", action="store_true", help="drop all of them")
+    _declare_json(parser, "the list")
+
+
 _SIX = "memfs.cli.commands"
 COMMANDS = {
     "view": Row(_SIX, "print a file, some of its lines, or the names in a directory",
@@ -343,5 +364,8 @@ COMMANDS = {
                   "memfs status --json", _status),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),
+    "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",
+                    "memfs rejected list\n  memfs rejected show big.md > ~/big.md\n"
+                    "  memfs rejected restore big.md --to archive/big.md", _rejected),
 }  # fmt: skip
 MODULE_OF = {name: row.module for name, row in COMMANDS.items()}
