@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.running import Mount, is_served, log_of, recorded
+from memfs.cli.events import last_event, told
+from memfs.cli.running import Mount, State, is_served, log_of, recorded, state_of
 from memfs.cli.version import version
-from memfs.mount.lifecycle import Health, is_mounted, probe
+from memfs.mount.lifecycle import Health, is_mounted, own_report, probe
 from memfs.places import resolve
 
 
@@ -41,16 +42,47 @@ def _running() -> Iterator[tuple[Mount, str]]:
 
 def _described(mount: Mount, state: str) -> dict[str, Any]:
     shown = mount._asdict() | {"state": str(state), "log": str(log_of(mount.mountpoint))}
-    return shown | (_use(mount) if state == Health.ALIVE else {})
+    if state != Health.ALIVE:
+        return shown
+    report = _report(mount.mountpoint)
+    newest = last_event(State(state_of(mount.mountpoint, mount.store, mount.scope)))
+    return shown | _use(mount, report) | _reported(report) | {"last_event": newest}
 
 
-def _use(mount: Mount) -> dict[str, Any]:
-    """How much the scope holds and may hold, where its store can be asked."""
+def _reported(report: dict[str, Any]) -> dict[str, Any]:
+    """What only the mount itself can say."""
+    names = {
+        "scope_version": "version",
+        "leaves_next": "leavesNext",
+        "open_files": "openFiles",
+        "being_written": "beingWritten",
+        "parked": "parked",
+        "rejected": "rejected",
+    }
+    found = {name: report[key] for name, key in names.items() if key in report}
+    scratch = report.get("scratch")
+    if isinstance(scratch, dict):
+        found |= {"scratch_bytes": scratch.get("usedBytes"), "max_scratch_bytes": scratch.get("maxBytes")}
+    return found
+
+
+def _report(mountpoint: str) -> dict[str, Any]:
+    """What the mount says about itself; nothing where it does not answer, or has another release's form."""
+    content = own_report(mountpoint)
+    try:
+        report: object = {} if content is None else json.loads(content)
+    except ValueError:
+        return {}
+    return report if isinstance(report, dict) else {}
+
+
+def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
+    """How much the scope holds and may hold: as the store says, where it can be asked here."""
     from memfs.opening import open_with
     from memfs.port.errors import OpenError
 
     if mount.store == "simple:":  # in the daemon only
-        return {}
+        return _use_reported(report)
     try:
         with open_with(mount.store, mount.scope, {}) as memory:
             scope, limits = memory.snapshot(), memory.policy.limits
@@ -64,6 +96,18 @@ def _use(mount: Mount) -> dict[str, Any]:
         return {"fault": error.error.message}
 
 
+def _use_reported(report: dict[str, Any]) -> dict[str, Any]:
+    use, policy = report.get("use"), report.get("policy")
+    if not isinstance(use, dict) or not isinstance(policy, dict):
+        return {}
+    return {
+        "files": use.get("files"),
+        "max_files": policy.get("max_files"),
+        "bytes": use.get("totalBytes"),
+        "max_total_bytes": policy.get("max_total_bytes"),
+    }
+
+
 def _told(mount: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(mount["started"]))
     lines = [
@@ -75,6 +119,7 @@ def _told(mount: dict[str, Any]) -> str:
     if "files" in mount:
         lines.append(f"  holds    {mount['files']} of {mount['max_files']} files")
         lines.append(f"           {mount['bytes']} of {mount['max_total_bytes']} bytes")
+    lines += _told_of_report(mount)
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")
     if mount["state"] != Health.ALIVE:
@@ -82,3 +127,21 @@ def _told(mount: dict[str, Any]) -> str:
     if mount["state"] == Health.DEAD:
         lines.append("  its daemon has ended; `memfs mount` replaces it, `memfs unmount` takes it away")
     return "\n".join(lines)
+
+
+def _told_of_report(mount: dict[str, Any]) -> list[str]:
+    lines = []
+    if "scope_version" in mount:
+        lines.append(f"  version  {mount['scope_version']}")
+    if mount.get("leaves_next"):
+        lines.append(f"  next     {mount['leaves_next']} leaves first when room is needed")
+    if "open_files" in mount:
+        written = "".join(f", {path} being written" for path in mount.get("being_written", ()))
+        lines.append(f"  open     {mount['open_files']}{written}")
+    if "scratch_bytes" in mount:
+        lines.append(f"  scratch  {mount['scratch_bytes']} of {mount['max_scratch_bytes']} bytes")
+    if mount.get("rejected"):
+        lines.append(f"  refused  {mount['rejected']} with their bytes; `memfs rejected` lists them")
+    if mount.get("last_event"):
+        lines.append(f"  event    {told(mount['last_event'])}")
+    return lines

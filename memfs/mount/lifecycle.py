@@ -14,11 +14,14 @@ import shutil
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import StrEnum
+from typing import TypeVar
 
 from memfs.places import FILESYSTEM_TYPE, memfs_mount_above, mount_points, resolve
+
+T = TypeVar("T")
 
 PROBE_SECONDS = 2.0
 DETACH_SECONDS = 10.0
@@ -26,6 +29,8 @@ MOST_STACKED = 8
 """Dead mounts one above the other, as somebody may leave who mounts over a dead one."""
 PREFERRED = "/memories"
 """Where an agent's memory tool believes its files to be."""
+REPORT = ".memfs/status"
+MOST_REPORTED = 1 << 20
 
 
 class MountpointError(Exception):
@@ -94,24 +99,28 @@ def is_mounted(mountpoint: str) -> bool:
 
 def probe(mountpoint: str) -> Health:
     """Ask a mount for its limits, which the kernel never answers from its cache."""
-    answers: list[int] = []
-
-    def ask() -> None:
-        try:
-            os.statvfs(mountpoint)
-            answers.append(0)
-        except OSError as error:
-            answers.append(error.errno or errno.EIO)
-
-    # A thread, for a question to a hung mount does not return; it is left behind and ends with the process.
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(PROBE_SECONDS)
-    if not answers:
+    try:
+        _in_time(lambda: os.statvfs(mountpoint))
+    except _NoAnswer:
         return Health.HUNG
-    if answers[0] in (errno.ENOTCONN, errno.ECONNABORTED):
-        return Health.DEAD
-    return Health.DENIED if answers[0] in (errno.EACCES, errno.EPERM) else Health.ALIVE
+    except OSError as error:
+        if error.errno in (errno.ENOTCONN, errno.ECONNABORTED):
+            return Health.DEAD
+        return Health.DENIED if error.errno in (errno.EACCES, errno.EPERM) else Health.ALIVE
+    return Health.ALIVE
+
+
+def own_report(mountpoint: str) -> bytes | None:
+    """What a mount says about itself, in JSON; None where it does not answer, or not in time."""
+
+    def read() -> bytes:
+        with open(os.path.join(mountpoint, REPORT), "rb") as file:
+            return file.read(MOST_REPORTED)
+
+    try:
+        return _in_time(read)
+    except (_NoAnswer, OSError):
+        return None
 
 
 def detach(mountpoint: str, lazy: bool = False) -> None:
@@ -149,6 +158,31 @@ def holders(mountpoint: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+class _NoAnswer(Exception):
+    """PROBE_SECONDS have passed."""
+
+
+def _in_time(ask: Callable[[], T]) -> T:
+    """What *ask* finds out from a mount; raises its OSError, or _NoAnswer where it takes too long."""
+    answers: list[T | OSError] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except OSError as error:
+            answers.append(error)
+
+    # A thread, for a question to a hung mount does not return; it is left behind and ends with the process.
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(PROBE_SECONDS)
+    if not answers:
+        raise _NoAnswer
+    if isinstance(answers[0], OSError):
+        raise answers[0]
+    return answers[0]
 
 
 def _replace_dead(mountpoint: str) -> None:
