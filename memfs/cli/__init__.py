@@ -1,9 +1,10 @@
 """The command line, ``memfs COMMAND``: finds the command, runs it, and says what went wrong.
 
-- ``parser``: every command's arguments and help, on one page.
+- ``arguments``: every command's arguments and help, on one page. ``parser``: from words to options.
 - ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
+- ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.
 """
@@ -48,12 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     from importlib import import_module
 
-    from memfs.cli.parser import MODULE_OF, parse
+    from memfs.cli.arguments import COMMANDS
+    from memfs.cli.parser import parse
 
     options = parse(arguments)
     if isinstance(options, int):
         return options
-    status: int = import_module(MODULE_OF[options.command]).run(options)
+    status: int = import_module(COMMANDS[options.command].module).run(options)
     return status
 
 

@@ -1,16 +1,15 @@
-"""Every command's arguments and help text, on one page. Nothing here runs a command.
+"""From the words of a command line to the options of a command, or to help. Nothing here runs one.
 
-A command is a row in ``COMMANDS``: its module has a ``run(options)`` that returns the exit status.
+The commands themselves and what each takes are in ``arguments``.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator
 
+from memfs.cli.arguments import COMMANDS, INTEGER, WORD
 from memfs.cli.complaint import Status
 
 INTRODUCTION = """\
@@ -34,17 +33,6 @@ process only).
 A path is one in a running mount, absolute or relative to where you are; or
 /memories/...; or, where neither fits, relative to /memories.
 """
-_WORD = "\0"  # before a word that is no option; no argument of a process can hold it
-_INTEGER = re.compile(r"-?[0-9]{1,4000}")
-
-
-class Row(NamedTuple):
-    """One command: where it runs, one line about it, an example, and its arguments."""
-
-    module: str
-    summary: str
-    example: str
-    declare: Callable[[ArgumentParser], None]
 
 
 def parse(arguments: list[str]) -> Namespace | int:
@@ -78,7 +66,9 @@ def parse(arguments: list[str]) -> Namespace | int:
         return int(end.code or Status.DONE)
     for name, value in vars(options).items():
         if isinstance(value, str):
-            setattr(options, name, value.removeprefix(_WORD))
+            setattr(options, name, value.removeprefix(WORD))
+        elif name == "names":
+            setattr(options, name, [word.removeprefix(WORD) for word in value])
     return options
 
 
@@ -114,8 +104,8 @@ def _prepared(arguments: list[str]) -> Iterator[str]:
     for at, word in words:
         pair = arguments[at + 1 : at + 3]
         if word == "--":
-            yield from (_WORD + rest if rest.startswith("-") else rest for _, rest in words)
-        elif word == "--range" and len(pair) == 2 and all(map(_INTEGER.fullmatch, pair)):
+            yield from (WORD + rest if rest.startswith("-") else rest for _, rest in words)
+        elif word == "--range" and len(pair) == 2 and all(map(INTEGER.fullmatch, pair)):
             yield f"--range={pair[0]}:{pair[1]}"
             next(words), next(words)
         else:
@@ -125,247 +115,3 @@ def _prepared(arguments: list[str]) -> Iterator[str]:
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     # The width is given, for argparse would load shutil to ask the terminal.
     return RawDescriptionHelpFormatter(prog, max_help_position=28, width=80)
-
-
-# --- types ---------------------------------------------------------------------------------------
-
-
-def _integer(text: str) -> int:
-    text = text.removeprefix(_WORD)
-    if not _INTEGER.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not an integer")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ArgumentTypeError(f"{text!r} is not a number of lines")
-    return int(text)
-
-
-def _range(text: str) -> tuple[int, int]:
-    start, colon, end = text.partition(":")
-    if not colon or not _INTEGER.fullmatch(start) or not _INTEGER.fullmatch(end):
-        raise ArgumentTypeError(
-            f"{text!r} is not a range of lines such as 2:5 (5:-1: from line 5 to the end)"
-        )
-    return int(start), int(end)
-
-
-def _extensions(text: str) -> list[str]:
-    return [extension.strip() for extension in text.split(",")]
-
-
-def _octal(text: str) -> int:
-    if not re.fullmatch(r"(0o?)?[0-7]{1,3}", text):
-        raise ArgumentTypeError(f"{text!r} is not an octal mask such as 077")
-    return int(text.removeprefix("0o"), 8)
-
-
-def _expression(text: str) -> str:
-    from memfs.mount.scratch import expression_fault
-
-    if fault := expression_fault(text):
-        raise ArgumentTypeError(f"the expression {text!r} {fault}")
-    return text
-
-
-# --- arguments that several commands share ---------------------------------------------------------
-
-
-def _declare_memory(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("which memory")
-    group.add_argument("--memory", metavar="NAME", help="a configured one")
-    group.add_argument("--store", metavar="URL", help="sqlite:PATH or simple:")
-    group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
-
-
-def _declare_rules(parser: ArgumentParser, title: str) -> None:
-    group = parser.add_argument_group(title)
-    group.add_argument("--max-files", type=_integer, metavar="N", help="how many files")
-    group.add_argument("--max-total-bytes", type=_integer, metavar="N", help="how many bytes in all files")
-    group.add_argument("--max-file-bytes", type=_integer, metavar="N", help="how many bytes in one file")
-    group.add_argument("--extensions", type=_extensions, metavar="LIST", help="such as .md,.txt,.json")
-
-
-def _declare_json(parser: ArgumentParser, what: str) -> None:
-    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
-
-
-def _declare_result(parser: ArgumentParser) -> None:
-    _declare_json(parser, "the port's result")
-    _declare_memory(parser)
-
-
-def _declare_text(parser: ArgumentParser) -> None:
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="the text; after -- if it begins with -")
-    parser.add_argument(
-        "--file", metavar="FILE", help="take the text from FILE (without both: standard input)"
-    )
-
-
-# --- the commands ----------------------------------------------------------------------------------
-
-
-def _view(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "path", nargs="?", default=".", metavar="PATH", help="default: the directory you are in"
-    )
-    parser.add_argument(
-        "--range", type=_range, metavar="A:B", help="the lines A to B, also as two words; -1 is the last"
-    )
-    _declare_result(parser)
-
-
-def _create(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH")
-    _declare_text(parser)
-    _declare_result(parser)
-
-
-def _str_replace(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH")
-    parser.add_argument("old", nargs="?", metavar="OLD", help="the text to replace, which must occur once")
-    parser.add_argument("new", nargs="?", metavar="NEW", help="the text that takes its place")
-    parser.add_argument("--old-file", metavar="FILE", help="take OLD from FILE (- is standard input)")
-    parser.add_argument("--new-file", metavar="FILE", help="take NEW from FILE (- is standard input)")
-    _declare_result(parser)
-
-
-def _insert(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH")
-    parser.add_argument("line", type=_integer, metavar="LINE", help="insert after this line; 0 is before all")
-    _declare_text(parser)
-    _declare_result(parser)
-
-
-def _delete(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH")
-    _declare_result(parser)
-
-
-def _rename(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="OLD")
-    parser.add_argument("new_path", metavar="NEW", help="must not exist: a rename never overwrites")
-    _declare_result(parser)
-
-
-def _port(parser: ArgumentParser) -> None:
-    _declare_memory(parser)
-    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
-
-
-def _policy(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("show", "set"), help="print the rules, or record others")
-    _declare_json(parser, "the rules")
-    _declare_rules(parser, "rules to set (what is not named stays)")
-    _declare_memory(parser)
-
-
-def _mount(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", nargs="?", metavar="DIR", help="an empty directory; default: /memories or ~/memories"
-    )
-    parser.add_argument("--foreground", action="store_true", help="stay, and log to standard error")
-    parser.add_argument("--read-only", action="store_true", help="refuse every change through this mount")
-    parser.add_argument(
-        "--allow-other", action="store_true", help="let other users in, as far as modes allow"
-    )
-    parser.add_argument("--umask", type=_octal, default=0o077, metavar="OCT", help="default: 077")
-    parser.add_argument(
-        "--scratch",
-        type=_expression,
-        action="append",
-        metavar="REGEX",
-        help="names of files that stay in the mount and out of the store, beside the editors' temporary "
-        "files that memfs knows; may be repeated",
-    )
-    parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
-    _declare_memory(parser)
-    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
-
-
-def _unmount(parser: ArgumentParser) -> None:
-    parser.add_argument("directory", nargs="?", metavar="DIR")
-    parser.add_argument("--all", action="store_true", help="every mount of this user")
-    parser.add_argument(
-        "--lazy", action="store_true", help="take it out of the tree now, also while programs use it"
-    )
-
-
-def _status(parser: ArgumentParser) -> None:
-    parser.add_argument("directory", nargs="?", metavar="DIR")
-    _declare_json(parser, "all of it")
-
-
-def _events(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "directory",
-        nargs="?",
-        metavar="DIR",
-        help="of the mount on DIR, up or down; default: the one you are in, else the only one that is up, "
-        "else all",
-    )
-    parser.add_argument("--follow", "-f", action="store_true", help="go on as new ones come; Ctrl-C ends it")
-    parser.add_argument(
-        "-n", type=_count, dest="count", metavar="N", help="the last N (default: all; with --follow, 10)"
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print the lines as the mount wrote them, one object each; those of several mounts each with "
-        "its mountpoint",
-    )
-
-
-def _rejected(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        default="list",
-        choices=("list", "show", "restore", "drop"),
-        help="list them (default); print the bytes of one as they are; put one back through the port; or "
-        "forget some",
-    )
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="a name from the list, or its beginning or end; with list: the directory of one mount",
-    )
-    parser.add_argument("--to", metavar="PATH", help="restore to PATH instead of where it should have gone")
-    parser.add_argument("--overwrite", action="store_true", help="restore also over a file that is there")
-    parser.add_argument("--all", action="store_true", help="drop all of them")
-    _declare_json(parser, "the list")
-
-
-_SIX = "memfs.cli.commands"
-COMMANDS = {
-    "view": Row(_SIX, "print a file, some of its lines, or the names in a directory",
-                "memfs view notes.md --range 1:20", _view),
-    "create": Row(_SIX, "make a file, or replace its text",
-                  "memfs create notes.md 'Prefers short answers.'", _create),
-    "str-replace": Row(_SIX, "replace a text that occurs once in a file",
-                       "memfs str-replace notes.md short 'short, plain'", _str_replace),
-    "insert": Row(_SIX, "insert lines after a line of a file",
-                  "memfs insert notes.md 0 '# Preferences'", _insert),
-    "delete": Row(_SIX, "delete a file, or a directory with its files", "memfs delete drafts", _delete),
-    "rename": Row(_SIX, "move a file or a directory", "memfs rename notes.md archive/notes.md", _rename),
-    "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
-                """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
-    "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
-                  "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
-    "mount": Row("memfs.cli.mount", "mount a memory as a directory",
-                 "memfs mount ~/memories --store sqlite:~/agent --scope work\n"
-                 r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
-    "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
-                   "memfs unmount ~/memories", _unmount),
-    "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
-                  "memfs status --json", _status),
-    "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
-                  "memfs events -n 5\n  memfs events ~/memories --follow", _events),
-    "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",
-                    "memfs rejected list\n  memfs rejected show big.md > ~/big.md\n"
-                    "  memfs rejected restore big.md --to archive/big.md", _rejected),
-}  # fmt: skip
-MODULE_OF = {name: row.module for name, row in COMMANDS.items()}

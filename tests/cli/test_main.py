@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from memfs.cli.parser import COMMANDS
+from memfs.cli.arguments import COMMANDS
 from tests.cli.conftest import ROOT, Shell
 
 
