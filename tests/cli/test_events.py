@@ -95,6 +95,17 @@ def test_the_events_of_a_mount_outlive_it(shell: Shell, place: Place) -> None:
     ]
 
 
+def test_a_hung_mount_has_its_events_all_the_same(shell: Shell, place: Place) -> None:
+    place.mount()
+    refuse(place, "1.png")
+    os.kill(place.daemon, signal.SIGSTOP)
+    try:
+        assert "1.png" in shell("events", str(place.directory)).done()
+        assert shell("rejected", "list", str(place.directory)).done() == "No refused bytes are kept.\n"
+    finally:
+        os.kill(place.daemon, signal.SIGCONT)
+
+
 def test_several_mounts_are_told_apart_unless_one_is_in_one(shell: Shell, place: Place) -> None:
     other = other_place(place, "other")
     place.mount()
