@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Result,
         Success,
     )
+    from memfs.workspace import ensure_memory
 
 __all__ = [
     "Actor",
@@ -62,6 +63,7 @@ __all__ = [
     "StrReplace",
     "Success",
     "View",
+    "ensure_memory",
     "open_memory",
 ]
 
@@ -86,6 +88,7 @@ _HOMES = {
         "Result",
         "Success",
     ),
+    "memfs.workspace": ("ensure_memory",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -149,6 +149,8 @@ def test_every_public_name_is_there_and_listed() -> None:
     [
         ("import memfs", "memfs.port memfs.opening apsw trio pyfuse3 json"),
         ("import memfs; memfs.Limits; memfs.Create", "memfs.opening apsw trio pyfuse3"),
+        ("import memfs; memfs.ensure_memory", "memfs.port memfs.opening apsw trio pyfuse3"),
+        ("import memfs.layout", "memfs.port memfs.opening apsw trio pyfuse3"),
         ("import memfs; memfs.open_memory('simple:')", "apsw trio pyfuse3 memfs.mount"),
         (
             "import memfs, os; memfs.open_memory('sqlite:' + os.environ['HOME'] + '/s')",

@@ -159,6 +159,10 @@ def _policy(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
+def _init(parser: ArgumentParser) -> None:
+    parser.add_argument("workspace", metavar="WORKSPACE", help="the agent's folder; made when missing")
+
+
 def _mount(parser: ArgumentParser) -> None:
     parser.add_argument(
         "directory", nargs="?", metavar="DIR", help="an empty directory; default: /memories or ~/memories"
@@ -252,6 +256,8 @@ COMMANDS = {
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
+    "init": Row("memfs.cli.init", "make the memory/ of an agent's workspace, and print its path",
+                "memfs init ~/agents/ada", _init),
     "mount": Row("memfs.cli.mount", "mount a memory as a directory",
                  "memfs mount ~/memories --store sqlite:~/agent --scope work\n"
                  r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
