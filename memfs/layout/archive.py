@@ -5,7 +5,6 @@ from __future__ import annotations
 from memfs.layout.paths import ARCHIVE_BUCKET, normalize_path
 
 _LONGEST_YEAR = 640  # digits, that int() reads on every Python, however it is configured
-_DIGITS = frozenset("0123456789")
 
 
 def archive_path_for(path: str, year: int) -> str:
@@ -43,6 +42,5 @@ def _archived(path: str) -> tuple[str, str] | None:
     """The year's digits and the original path."""
     bucket, _, below = normalize_path(path).partition("/")
     year, _, original = below.partition("/")
-    if bucket == ARCHIVE_BUCKET and original and len(year) >= 4 and _DIGITS.issuperset(year):
-        return year, original
-    return None
+    is_year = len(year) >= 4 and year.isascii() and year.isdecimal()
+    return (year, original) if bucket == ARCHIVE_BUCKET and is_year and original else None
