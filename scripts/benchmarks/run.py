@@ -18,6 +18,7 @@ from benchmarks.changes import CHANGES
 from benchmarks.costs import Costs, measure_costs
 from benchmarks.figures import Figures
 from benchmarks.goals import Verdict
+from benchmarks.layout import layout_curves
 from benchmarks.operations import Operation, Stage
 from benchmarks.peers import TARGETS, install_peers
 from benchmarks.processes import NotStartedError
@@ -48,6 +49,9 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     )
     parser.add_argument("--no-shell", action="store_true", help="leave the unpinned tools out")
     parser.add_argument("--scale", action="store_true", help="also compare 100,000 files with 100 (minutes)")
+    parser.add_argument(
+        "--layout", action="store_true", help="only what the layout's functions cost (seconds)"
+    )
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -57,6 +61,9 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
 def main(argv: Sequence[str], description: str) -> int:
     """Run the benchmark; 0 when it ran, whatever the goals."""
     wanted = arguments(argv, description)
+    if wanted.layout:
+        print(layout_curves())
+        return 0
     signal.signal(signal.SIGTERM, _leave)
     if wanted.install_peers:
         install_peers()
