@@ -99,6 +99,8 @@ def public(caplog: pytest.LogCaptureFixture) -> Iterator[Workspace]:
         for owned in (path.parent, path):
             os.chown(owned, NOBODY, NOBODY)
     yield Workspace(path, caplog)
+    for folder, _folders, _files in os.walk(root):
+        os.chmod(folder, 0o700)
     shutil.rmtree(root)
 
 

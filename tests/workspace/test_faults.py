@@ -30,7 +30,7 @@ def disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Disk]:
             check=False,
         )
         if done.returncode != 0:
-            pytest.skip(f"machine: no filesystem of one's own can be mounted: {done.stderr.strip()}")
+            pytest.skip(f"machine: no filesystem of one's own can be mounted: {done.stderr.splitlines()[:1]}")
         mounted.append(place)
         (place / "agent").mkdir()
         return Workspace(place / "agent", caplog)
