@@ -86,7 +86,10 @@ class Following:
     def _follow_remove(self, remove: Remove, own: Node | None, now_ns: int) -> None:
         node = self._tree.find(remove.file.path)
         if not isinstance(node, FileNode) or node.file is None:
-            self._unpark_at(remove.file)
+            parked = self._parked(remove.file)
+            if parked is not None:
+                self._tree.unpark(parked)
+                self._tree.note_if_empty(parked.directory)
             return
         if node is not own and node.has_pending:
             node.file = None  # somebody is writing it: the save makes it again where its editor has it
@@ -200,11 +203,13 @@ class Following:
 
     def _unpark_at(self, file: File) -> bool:
         """Something happened to *file* in the scope; whether it was parked here, which is over then."""
-        for parked in self._tree.parked:
-            if parked.file.id == file.id:
-                self._tree.unpark(parked)
-                return True
-        return False
+        parked = self._parked(file)
+        if parked is not None:
+            self._tree.unpark(parked)
+        return parked is not None
+
+    def _parked(self, file: File) -> Parked | None:
+        return next((parked for parked in self._tree.parked if parked.file.id == file.id), None)
 
     def _appear(self, file: File) -> FileNode:
         """A memory that the kernel does not know yet."""

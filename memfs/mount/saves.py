@@ -153,9 +153,10 @@ class Saves:
 
     async def bring_back_deleted(self, path: str, who: Who) -> None:
         """The new content of a save that began with a deletion was refused: the old memory comes back."""
-        half = self._halves.pop(path, None)
-        if half is None or half.deleted is None or not half.who.is_same_program(who):
+        half = self._first_half(path, who)
+        if half is None or half.deleted is None:
             return
+        self._halves.pop(path)
         joined = half.joined._replace(operation="restored")
         try:
             old = await self._content_of(half.deleted)

@@ -28,12 +28,12 @@ PATIENCE = 20.0
 START_SECONDS = 40.0
 
 
-def eventually(look: Callable[[], object], expected: object = True) -> None:
+def eventually(look: Callable[[], object], expected: object = True, within: float = PATIENCE) -> None:
     """Look again and again, until it is as *expected*."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + within
     while (seen := look()) != expected:
         if time.monotonic() > end:
-            raise AssertionError(f"still {seen!r} after {PATIENCE:.0f} s, expected {expected!r}")
+            raise AssertionError(f"still {seen!r} after {within:.0f} s, expected {expected!r}")
         time.sleep(0.005)
 
 

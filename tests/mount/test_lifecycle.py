@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -62,6 +63,21 @@ class TestRemount:
         (mounted.path / "sub" / "a.md").unlink()
         again(mounted)
         assert os.listdir(mounted.path) == ["sub"]
+
+    @pytest.mark.parametrize("again", [by_unmount, by_kill])
+    def test_a_directory_whose_last_file_became_a_backup_survives(
+        self, mounting: Mounting, again: object
+    ) -> None:
+        assert callable(again)
+        mounted = mounting(constants={"memfs.mount.renames:PARKED_SECONDS": 0.01})
+        mounted.execute("create", path="/memories/sub/a.md", text="text")
+        eventually((mounted.path / "sub" / "a.md").exists)
+        os.rename(mounted.path / "sub" / "a.md", mounted.path / "a.md~")
+        status = mounted.path / ".memfs" / "status"
+        eventually(lambda: json.loads(status.read_text())["parked"], [])
+        assert mounted.text(mounted.path / "sub" / "a.md") is None
+        again(mounted)
+        assert sorted(os.listdir(mounted.path)) == ["a.md~", "sub"]
 
     def test_a_directory_moved_with_empty_ones_in_it_survives(self, mounting: Mounting) -> None:
         mounted = mounting()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.conftest import Mounting
-from tests.mount.harness import Mounted, content, eventually, open_fd, run, write
+from tests.mount.harness import Mounted, content, errno_of, eventually, open_fd, run, write
 
 RDWR = os.O_RDWR | os.O_CREAT
 CREATED = [("created", "a.md")]
@@ -176,6 +177,22 @@ def test_unlinking_is_one_record_and_done_when_it_returns(mount: Mounted, here: 
     write(here / "a.md", "text")
     (here / "a.md").unlink()
     assert mount.records(here) == [*CREATED, ("deleted", "a.md")]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_refused_save_that_began_with_a_deletion_leaves_the_old_memory(
+    mounting: Mounting, later: bool
+) -> None:
+    """As tar(1) and unzip(1) save; but a deletion of long ago stands."""
+    mounted = mounting(constants={"memfs.mount.saves:JOIN_SECONDS": 0.0 if later else 60.0})
+    write(mounted.path / "a.md", "old")
+    (mounted.path / "a.md").unlink()
+    fd = os.open(mounted.path / "a.md", RDWR)
+    os.write(fd, "é".encode()[:1])
+    assert errno_of(lambda: os.close(fd)) == errno.EILSEQ
+    write(mounted.path / "sign.md", "x")
+    eventually(lambda: sorted(os.listdir(mounted.path)), ["sign.md"] if later else ["a.md", "sign.md"])
+    assert mounted.text(mounted.path / "a.md") == (None if later else "old")
 
 
 class TestHeldOpen:
