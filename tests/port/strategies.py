@@ -1,31 +1,27 @@
-"""Random commands over few paths and short texts, so that they meet: mostly sensible, sometimes not."""
+"""Random sessions: commands that mostly meet what earlier ones left, and sometimes make no sense.
+
+The dice are a plain random generator, which throws a hundred times as many commands in a second as draws
+of Hypothesis would; that chooses seed and length, and finds the shortest beginning of a session that fails.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from memfs import Limits
+from tests.port.model import Model, split
 
 FILES = (
     "/memories/a.md",
-    "/memories/b.txt",
     "/memories/d/a.md",
-    "/memories/d/e/b.md",
-    "/memories/d/e/c.py",
-    "/memories/d/e/f/g.json",
-    "/memories/x.md/a.md",
+    "/memories/d/e/b.txt",
+    "/memories/x.md/a.py",
     "/memories/x.md",
 )
-DIRECTORIES = (
-    "/memories/d",
-    "/memories/d/e",
-    "/memories/d/e/f",
-    "/memories/x.md",
-    "/memories/y",
-    "/memories/d2",
-)
+DIRECTORIES = ("/memories/d", "/memories/d/e", "/memories/x.md", "/memories/d2")
 ODD_PATHS: tuple[object, ...] = (
     "/memories",
     "/memories/a.md/b.md",
@@ -42,63 +38,91 @@ ODD_PATHS: tuple[object, ...] = (
     "/memories/" + "s" * 129 + ".md",
     "/memories" + ("/" + "s" * 128) * 7 + "/" + "f" * 108 + ".md",
 )
-ALPHABET = "ab\n\r \f\u2028\u00e9\U0001f9e0"
-ODD_VALUES: tuple[object, ...] = (None, True, 0, 1.5, [], {}, "\ud800", "x\udfff")
-
-
-def rarely(common: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Mostly from *common*, one time in eight from *odd*."""
-    return st.integers(0, 7).flatmap(lambda number: odd if number == 0 else common)
-
-
-texts = rarely(st.text(ALPHABET, max_size=14), st.sampled_from(ODD_VALUES))
-files = rarely(st.sampled_from(FILES), st.sampled_from(ODD_PATHS + DIRECTORIES))
-paths = rarely(st.sampled_from(FILES + DIRECTORIES), st.sampled_from(ODD_PATHS))
-needles = rarely(st.text("ab\n\r\u00e9", min_size=1, max_size=2), st.sampled_from((*ODD_VALUES, "")))
-numbers = rarely(st.integers(0, 4), st.sampled_from((*ODD_VALUES, -1, 99, 2**70)))
-ranges = rarely(
-    st.tuples(st.integers(0, 4), st.integers(-1, 4)).map(list),
-    st.one_of(
-        st.sampled_from(ODD_VALUES), st.lists(st.sampled_from((1, -1, True, 1.0, "1", None)), max_size=3)
-    ),
+PIECES = ("a", "a", "aa", "b", "\n", "\n", "\r\n", "\r", "\f", "\u2028", "\u00e9", "\U0001f9e0")
+ODD_VALUES: tuple[object, ...] = (None, True, False, 1.5, [], {}, "\ud800", "x\udfff", "")
+ODD_NUMBERS = (*ODD_VALUES, -1, 99, 2**70)
+ODD_COMMANDS: tuple[Any, ...] = (
+    None,
+    [],
+    "view",
+    {},
+    {"command": "write"},
+    {"command": 5},
+    {"command": "create"},
+)
+KINDS = ("create",) * 4 + ("str_replace", "insert", "lines", "rename") * 2 + ("view", "delete", "odd")
+LIMITS = (
+    Limits(),
+    Limits(max_file_bytes=12, max_total_bytes=40, max_files=4),
+    Limits(max_file_bytes=40, max_total_bytes=30, max_files=9),
+    Limits(max_file_bytes=16, max_total_bytes=1_000, max_files=3),
+    Limits(max_file_bytes=6, max_total_bytes=12, max_files=2),
 )
 
 
-def command(name: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({"command": st.just(name), **fields})
+class Session(NamedTuple):
+    """The limits of a scope, and commands as they come off the wire."""
+
+    limits: Limits
+    sent: list[Any]
 
 
-view = st.one_of(command("view", path=paths), command("view", path=files, viewRange=ranges))
-create = command("create", path=files, text=texts)
-str_replace = command("str_replace", path=files, oldText=needles, newText=texts)
-insert = command("insert", path=files, insertLine=numbers, text=texts)
-delete = command("delete", path=paths)
-rename = command("rename", oldPath=paths, newPath=paths)
-incomplete: st.SearchStrategy[Any] = st.sampled_from(
-    (
-        None,
-        [],
-        "view",
-        {},
-        {"command": "write"},
-        {"command": 5},
-        {"command": "create", "path": "/memories/a.md"},
-    )
-)
-commands: st.SearchStrategy[Any] = st.one_of(
-    create, create, str_replace, insert, view, rename, delete, rarely(create, incomplete)
-)
-"""Any command, as it comes off the wire."""
+def session_of(seed: int, length: int) -> Session:
+    """The first commands of the endless session of this seed, for a scope that is empty at first."""
+    dice = Random(seed)
+    limits = dice.choice(LIMITS)
+    model = model_of(limits)
+    sent: list[Any] = []
+    for _ in range(length):
+        sent.append(command_after(model, dice))
+        model.execute(sent[-1])
+    return Session(limits, sent)
 
-limits = st.sampled_from(
-    (
-        Limits(),
-        Limits(max_file_bytes=12, max_total_bytes=30, max_files=4),
-        Limits(max_file_bytes=30, max_total_bytes=20, max_files=9),
-        Limits(max_file_bytes=9, max_total_bytes=1_000, max_files=2),
-        Limits(max_file_bytes=5, max_total_bytes=5, max_files=1),
-    )
-)
+
+sessions = st.builds(session_of, st.integers(0, 2**32 - 1), st.integers(1, 60))
+
+
+def model_of(limits: Limits) -> Model:
+    return Model(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
+
+
+def command_after(model: Model, dice: Random) -> Any:
+    """A command for the state that *model* is in. Nearly always at most one thing in it is odd."""
+    kind = dice.choice(KINDS)
+    odd = dice.choice((None,) * 12 + ("path", "value", "number"))
+    path: Any = dice.choice(3 * tuple(model.files) + FILES + DIRECTORIES)
+    held = model.files.get(path, "")
+    total = len(split(held))
+    text: Any = "".join(dice.choices(PIECES, k=dice.randrange(7)))
+    line: Any = dice.randint(0, total + 1)
+    match odd:
+        case "path":
+            path = dice.choice(ODD_PATHS)
+        case "value":
+            text = dice.choice(ODD_VALUES)
+        case "number":
+            line = dice.choice(ODD_NUMBERS)
+    match kind:
+        case "create":
+            return {"command": kind, "path": path if odd == "path" else dice.choice(FILES), "text": text}
+        case "str_replace":
+            at = dice.randint(0, max(0, len(held) - 1))
+            part = held[at : at + dice.randint(1, 3)] or "a"
+            old, new = dice.choice(((part, text), (part, text), ("a", text), (text, part)))
+            return {"command": kind, "path": path, "oldText": old, "newText": new}
+        case "insert":
+            return {"command": kind, "path": path, "insertLine": line, "text": text}
+        case "lines":
+            start = line if odd == "number" else dice.randint(1, max(1, total))
+            end = dice.choice((total, total, -1, start, total + 1, -2, 0))
+            return {"command": "view", "path": path, "viewRange": text if odd == "value" else [start, end]}
+        case "rename":
+            new = dice.choice(FILES + DIRECTORIES)
+            old, new = (new, path) if odd == "path" and dice.randrange(2) else (path, new)
+            return {"command": kind, "oldPath": old, "newPath": new}
+        case "view" | "delete":
+            return {"command": kind, "path": path}
+    return dice.choice(ODD_COMMANDS)
 
 
 def comparable(answer: dict[str, Any]) -> dict[str, Any]:

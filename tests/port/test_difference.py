@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,9 +9,7 @@ from memfs import Limits, Policy
 from memfs.port.difference import difference
 from memfs.port.scope import Scope
 from tests.port.planned import Planned, picture
-from tests.port.strategies import commands
-
-LIMITS = Limits(max_file_bytes=12, max_total_bytes=60, max_files=5)
+from tests.port.strategies import Session, sessions
 
 
 def copy(scope: Scope) -> Scope:
@@ -24,13 +20,13 @@ def by_id(scope: Scope) -> dict[int, tuple[str, int, int]]:
     return {file.id: (file.path, file.size, file.mtime_ns) for file in scope.in_write_order()}
 
 
-@given(before=st.lists(commands, max_size=20), after=st.lists(commands, max_size=20))
-def test_the_difference_leads_from_the_old_state_to_the_new(before: list[Any], after: list[Any]) -> None:
-    planned = Planned(LIMITS)
-    for command in before:
-        planned.execute(command)
+@given(sessions, st.floats(0, 1))
+def test_the_difference_leads_from_the_old_state_to_the_new(session: Session, part: float) -> None:
+    planned = Planned(session.limits)
     old = copy(planned.scope)
-    for command in after:
+    for number, command in enumerate(session.sent):
+        if number <= part * len(session.sent):
+            old = copy(planned.scope)
         planned.execute(command)
     new = planned.scope
     old.apply(difference(old, new))
@@ -39,10 +35,10 @@ def test_the_difference_leads_from_the_old_state_to_the_new(before: list[Any], a
     assert (old.version, old.total_bytes) == (new.version, new.total_bytes)
 
 
-@given(before=st.lists(commands, max_size=20))
-def test_nothing_changed_makes_no_difference(before: list[Any]) -> None:
-    planned = Planned(LIMITS)
-    for command in before:
+@given(sessions)
+def test_nothing_changed_makes_no_difference(session: Session) -> None:
+    planned = Planned(session.limits)
+    for command in session.sent:
         planned.execute(command)
     change = difference(planned.scope, copy(planned.scope)).change
     assert (change.removes, change.moves, change.puts, change.policy) == ((), (), (), None)

@@ -5,35 +5,34 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfs import Create, Delete, Insert, Limits, Rename, StrReplace, View
 from memfs.port.change import Change
 from memfs.port.plan import plan_write
 from memfs.port.scope import Scope
-from tests.port.model import Model
 from tests.port.planned import Planned, picture
-from tests.port.strategies import commands, comparable, limits
+from tests.port.strategies import Session, comparable, model_of, sessions
 
 A, B = "/memories/a.md", "/memories/b.md"
 
 
-@given(limits=limits, sent=st.lists(commands, max_size=40))
-def test_every_command_answers_as_the_model_does(limits: Limits, sent: list[Any]) -> None:
-    planned = Planned(limits)
-    model = Model(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
-    for command in sent:
+@settings(max_examples=4 * settings().max_examples)
+@given(sessions)
+def test_every_command_answers_as_the_model_does(session: Session) -> None:
+    planned, model = Planned(session.limits), model_of(session.limits)
+    for command in session.sent:
         answer = planned.execute(command).to_wire()
         assert comparable(json.loads(json.dumps(answer))) == comparable(model.execute(command)), command
         stored = {file.path: planned.contents[file.id].decode() for file in planned.scope.in_write_order()}
         assert list(stored.items()) == list(model.files.items()), command
 
 
-@given(limits=limits, sent=st.lists(commands, max_size=40))
-def test_a_scope_that_was_changed_is_as_one_made_of_its_files(limits: Limits, sent: list[Any]) -> None:
-    planned = Planned(limits)
-    for command in sent:
+@given(sessions)
+def test_a_scope_that_was_changed_is_as_one_made_of_its_files(session: Session) -> None:
+    planned = Planned(session.limits)
+    for command in session.sent:
         planned.execute(command)
         scope = planned.scope
         again = Scope(scope.policy, scope.version, scope.in_write_order())
@@ -41,11 +40,11 @@ def test_a_scope_that_was_changed_is_as_one_made_of_its_files(limits: Limits, se
         assert all(scope.is_directory(path) for path in picture(scope)["directories"])
 
 
-@given(sent=st.lists(commands, max_size=30))
-def test_a_memory_keeps_its_id_until_it_leaves(sent: list[Any]) -> None:
-    planned = Planned(Limits(max_file_bytes=12, max_total_bytes=30, max_files=4))
+@given(sessions)
+def test_a_memory_keeps_its_id_until_it_leaves(session: Session) -> None:
+    planned = Planned(session.limits)
     seen: set[int] = set()
-    for command in sent:
+    for command in session.sent:
         before = {file.id: file for file in planned.scope.in_write_order()}
         planned.execute(command)
         after = {file.id: file for file in planned.scope.in_write_order()}
@@ -79,12 +78,13 @@ def test_a_typed_command_answers_as_its_wire_form(command: tuple[Any, Any], text
     assert typed.execute(command[0]) == wire.execute(command[1])
 
 
-@given(sent=commands)
-def test_an_error_says_in_a_sentence_what_to_do(sent: Any) -> None:
-    planned = Planned(Limits(max_file_bytes=3, max_total_bytes=30, max_files=4))
-    planned.execute(Create(A, "a\n"))
-    error = planned.execute(sent).error
-    if error is not None:
+@given(sessions)
+def test_an_error_says_in_a_sentence_what_to_do(session: Session) -> None:
+    planned = Planned(session.limits)
+    for command in session.sent:
+        error = planned.execute(command).error
+        if error is None:
+            continue
         subjects = ("/memories", "text", "oldText", "newText", "insertLine")
         assert error.message[0].isupper() or error.message.startswith(subjects)
         assert error.message.endswith(".")

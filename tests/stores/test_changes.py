@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memfs import Limits, Memory, Policy
+from memfs import Memory, Policy
 from memfs.port.change import Actor, Commit
 from memfs.port.plan import Joined, Plan, plan_write
 from memfs.port.scope import Scope
@@ -18,11 +18,10 @@ from memfs.port.store import Store
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
-from tests.port.strategies import commands
+from tests.port.strategies import Session, sessions
 from tests.stores.harness import chain_lengths, files_of, open_pair
 
 A, B = "/memories/a.md", "/memories/b.md"
-LIMITS = Limits(max_file_bytes=12, max_total_bytes=40, max_files=4)
 
 
 def told(commit: Commit) -> tuple[Any, ...]:
@@ -38,16 +37,18 @@ def told(commit: Commit) -> tuple[Any, ...]:
     )
 
 
-@given(sent=st.lists(commands, max_size=30), since=st.integers(0, 10))
-def test_every_store_tells_the_same_of_the_same_commands(sent: list[Any], since: int) -> None:
+@settings(max_examples=settings().max_examples // 2)  # each makes a database
+@given(sessions, st.integers(0, 10))
+def test_every_store_tells_the_same_of_the_same_commands(session: Session, since: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        simple = SimpleStore("work", Policy(LIMITS))
-        sqlite, _ = open_sqlite(Path(directory), "work", Policy(LIMITS), relaxed=True)
+        policy = Policy(session.limits)
+        simple = SimpleStore("work", policy)
+        sqlite, _ = open_sqlite(Path(directory), "work", policy, relaxed=True)
         with Memory(simple, Actor()) as one, Memory(sqlite, Actor()) as other:
-            for number, command in enumerate(sent):
+            for number, command in enumerate(session.sent):
                 one.execute(command)
                 other.execute(command)
-                if number == 15:
+                if number == 12:
                     one.set_policy({"max_files": 3})
                     other.set_policy({"max_files": 3})
             expected, found = (store.changes(since) for store in (simple, sqlite))

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import apsw
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfs.stores.sqlite import rows
@@ -32,6 +32,7 @@ def successive_texts(draw: st.DrawFn) -> list[str]:
     return versions
 
 
+@settings(max_examples=settings().max_examples // 2)  # each makes a database
 @given(versions=successive_texts(), upkeep_after=st.sets(st.integers(0, 60)))
 def test_every_version_reads_back_exactly(versions: list[str], upkeep_after: set[int]) -> None:
     with tempfile.TemporaryDirectory() as directory:

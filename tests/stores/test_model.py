@@ -6,11 +6,11 @@ import json
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfs import Limits, Memory, Policy
@@ -19,8 +19,7 @@ from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from memfs.stores.sqlite import store as sqlite_store
 from tests.harness import texts
-from tests.port.model import Model
-from tests.port.strategies import commands, comparable, limits
+from tests.port.strategies import Session, comparable, model_of, sessions
 
 DOORS = 3
 Opener = Callable[[Path, Limits], Memory]
@@ -49,21 +48,21 @@ def test_commands_at_any_door_answer_as_the_model_does(
     if most_changes is not None:
         monkeypatch.setattr(sqlite_store, "MOST_CHANGES", most_changes)
 
-    @given(limits=limits, sent=st.lists(st.tuples(st.integers(0, DOORS), commands), max_size=30))
-    def check(limits: Limits, sent: list[tuple[int, Any]]) -> None:
-        model = Model(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
+    @settings(max_examples=settings().max_examples // 2)  # each makes a database
+    @given(sessions, st.lists(st.integers(0, DOORS), min_size=1))
+    def check(session: Session, numbers: list[int]) -> None:
+        model = model_of(session.limits)
         with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
             directory = Path(name)
             stack.callback(simple_stores.pop, directory, None)
-            doors = [stack.enter_context(opener(directory, limits)) for _ in range(DOORS)]
-            for number, command in sent:
+            doors = [stack.enter_context(opener(directory, session.limits)) for _ in range(DOORS)]
+            for number, command in zip(cycle(numbers), session.sent, strict=False):
                 if number == DOORS:
                     doors[0].maintain()
-                    continue
-                answer = doors[number].execute(command).to_wire()
+                answer = doors[number % DOORS].execute(command).to_wire()
                 expected = comparable(model.execute(command))
                 assert comparable(json.loads(json.dumps(answer))) == expected, (number, command)
-            for door in [*doors, stack.enter_context(opener(directory, limits))]:
+            for door in [*doors, stack.enter_context(opener(directory, session.limits))]:
                 door.catch_up()
                 assert [file.path for file in door.snapshot().in_write_order()] == list(model.files)
                 assert texts(door) == model.files
