@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -30,9 +30,13 @@ STEPS_BETWEEN_MOUNTS = 12
 SECONDS = 5.0
 """After which a step counts as failed: shorter than elsewhere, for it is paid at each step of shrinking."""
 QUICK = settings(
-    max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=15,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
 )
-DEEP = settings(QUICK, max_examples=120, stateful_step_count=60)
+DEEP = settings(QUICK, max_examples=120, stateful_step_count=60, phases=[Phase.generate, Phase.shrink])
 
 DIRECTORIES = ["", "d/", "e/", "d/e/", "a.md/", "missing/"]
 MEMORIES = ["a.md", "b.md", "c.txt"]
