@@ -1,0 +1,58 @@
+"""Mounts and terminals for real programs, and a line about the programs that this machine lacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors.harness import Editing, Terminal, a_place, editing_in
+from tests.mount.watchdog import WATCHDOG
+
+SECONDS = 110.0
+MakeEditing = Callable[..., Editing]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where no mount can be made, say so for each test."""
+    if os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.skip("machine: /dev/fuse cannot be opened"))
+
+
+@pytest.fixture(autouse=True)
+def watchdog() -> Iterator[None]:
+    """A test that hangs on its mount is freed, and fails."""
+    WATCHDOG.expect_end_within(SECONDS)
+    yield
+    barked = WATCHDOG.barked
+    WATCHDOG.expect_end_within(None)
+    assert not barked, "the test hung; its mounts were aborted"
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory for one test, where editors make backups."""
+    with a_place() as directory:
+        yield directory
+
+
+@pytest.fixture
+def editing(place: Path) -> Iterator[MakeEditing]:
+    """Makes mounts of a test's own, started: ``editing(files={"a.md": "text\\n"}, max_files=8)``."""
+    with editing_in(place) as make:
+        yield make
+
+
+@pytest.fixture
+def terminal(place: Path, editing: MakeEditing) -> Iterator[Terminal]:
+    """A terminal of a test's own; what runs in it ends before the mounts go."""
+    opened = Terminal(place)
+    try:
+        yield opened
+    finally:
+        opened.close()
