@@ -296,7 +296,7 @@ class Operations(pyfuse3.Operations):
             node.exclusive = bool(flags & os.O_EXCL)
             self._tree.resume(node)
         node.lookups += 1
-        return self._opened(node, flags, ctx.pid), node.attributes
+        return self._opened(node, flags, ctx.pid, creates=True), node.attributes
 
     @answers
     async def open(self, inode: InodeT, flags: FlagT, ctx: RequestContext) -> FileInfo:
@@ -496,8 +496,9 @@ class Operations(pyfuse3.Operations):
                 return node.attributes
         raise FUSEError(errno.ENOENT)
 
-    def _opened(self, node: FileNode, flags: int, pid: int) -> FileInfo:
-        writes = bool(flags & _WRITING)
+    def _opened(self, node: FileNode, flags: int, pid: int, creates: bool = False) -> FileInfo:
+        # Who creates a file only to read it (mcedit, flock) has still changed something, stored at its close.
+        writes = creates or bool(flags & _WRITING)
         node.opens += 1
         who = node.writer
         if writes:
