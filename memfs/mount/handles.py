@@ -13,12 +13,17 @@ from memfs.mount.nodes import Directory, FileNode, VirtualFile
 
 @dataclass(slots=True)
 class FileHandle:
-    """One open(2) of a file: whether it may write, at the end only, and who opened it."""
+    """One open(2) of a file: whether it may write, at the end only, synchronously, and who opened it.
+
+    With O_SYNC the kernel asks for an fsync after every write(2). A save of several writes is one
+    version all the same: such a handle is committed and synced at its close.
+    """
 
     node: FileNode
     writes: bool
     appends: bool
     who: Who
+    syncs: bool = False
 
 
 @dataclass(slots=True)

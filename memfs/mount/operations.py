@@ -350,12 +350,14 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(staged.poison)
         if staged.written or staged.saving:
             await self._saves.commit(handle.node)
+        if handle.syncs and not handle.node.is_scratch:
+            await self._saves.sync()
 
     @answers
     async def fsync(self, fh: FileHandleT, datasync: bool) -> None:
         """Commit, and make it survive a power cut."""
         handle = self._handles.opened(fh)
-        if isinstance(handle, VirtualFile) or handle.node.is_scratch:
+        if isinstance(handle, VirtualFile) or handle.node.is_scratch or handle.syncs:
             return
         staged = handle.node.staged
         if staged is not None and handle.writes:
@@ -505,4 +507,5 @@ class Operations(pyfuse3.Operations):
             who = node.writer = self._actors.who(pid)
             node.writers += 1
         appends = flags & (os.O_APPEND | os.O_ACCMODE) == os.O_APPEND | os.O_WRONLY
-        return pyfuse3.FileInfo(fh=self._handles.add_file(FileHandle(node, writes, appends, who)))
+        handle = FileHandle(node, writes, appends, who, bool(flags & os.O_DSYNC))
+        return pyfuse3.FileInfo(fh=self._handles.add_file(handle))
