@@ -121,6 +121,7 @@ class Renames:
             self._copies.reject(node, path, data, error, complete=True)
             if not node.opens:
                 node.scratch.rest()
+            await self._saves.bring_back(path, parent.parked.get(name), who)
             raise FUSEError(errno_of(error))
 
     async def _park(

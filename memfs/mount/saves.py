@@ -151,6 +151,13 @@ class Saves:
         self._remember_half(path, _FirstHalf(joined, deleted, who, time.monotonic() + JOIN_SECONDS))
         return True
 
+    async def bring_back(self, path: str, parked: Parked | None, who: Who) -> None:
+        """The new content of a save was refused: the old memory, moved away or deleted, comes back."""
+        if parked is not None:
+            self._following.bring_back(parked)
+        else:
+            await self.bring_back_deleted(path, who)
+
     async def bring_back_deleted(self, path: str, who: Who) -> None:
         """The new content of a save that began with a deletion was refused: the old memory comes back."""
         half = self._first_half(path, who)
