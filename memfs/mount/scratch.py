@@ -17,7 +17,8 @@ from memfs.port.names import DEFAULT_EXTENSIONS, extension_of, is_segment
 _EXTENSION = r"(?:txt|md|json|py|ya?ml|html)"
 _MEMORY = rf"[A-Za-z0-9._-]+?\.{_EXTENSION}"
 _SIX = r"[A-Za-z0-9_]{6}"
-_TAIL = "tmp|bak|bck|orig|rej|save|old|new|part|lock|vsctmp|gawk|kak|kate-swp|unison|sb-[0-9a-f]+"
+_BACKUP = "bak|bck|orig|rej|save|old|kate-swp"
+_TAIL = "tmp|new|part|lock|vsctmp|gawk|kak|unison|sb-[0-9a-f]+"
 
 
 class Kept(Enum):
@@ -47,8 +48,13 @@ FILES = (
     Pattern(r"DEADJOE", "joe: what it had open when it was killed", Kept.RECOVERY),
     Pattern(r"\.~lock\..*#", "LibreOffice: locks", Kept.LOCK),
     Pattern(
-        rf"\.?(?:\.?(?:tmp|syncthing|unison)\.)?{_MEMORY}\.(?:{_TAIL})(?:[.-][A-Za-z0-9]+)*",
-        "a memory's name with a tail: agents, patch, sed -i.bak, VS Code, gawk, kak, kate, Syncthing, unison",
+        rf"\.?{_MEMORY}\.(?:{_BACKUP})(?:[.-][A-Za-z0-9]+)*",
+        "backups under a memory's name: sed -i.bak, patch, perl, Helix; kate's swap file",
+        Kept.RECOVERY,
+    ),
+    Pattern(
+        rf"\.?(?:\.?(?:tmp|syncthing|unison)\.)?{_MEMORY}\.(?:{_BACKUP}|{_TAIL})(?:[.-][A-Za-z0-9]+)*",
+        "a memory's name with a tail: agents, VS Code, gawk, kak, Syncthing, unison",
     ),
     Pattern(
         rf"\.?(?:\.?tmp\.)?{_MEMORY}\.(?:\d{{5,12}}|o?{_SIX}|XXXX{_SIX})",
@@ -61,7 +67,8 @@ FILES = (
         rf"(?:sed|XX|cooledit|d2utmp|tilde-backup-|\.goutputstream-|qt_temp\.|\.tmp){_SIX}",
         "sed -i, perl -i, mcedit, dos2unix, tilde, GIO, Qt",
     ),
-    Pattern(r"[A-Za-z0-9._-]+\.(?:tmp|temp|bak|old|orig|part|swp|lock)", "Python's with_suffix, steno"),
+    Pattern(r"[A-Za-z0-9._-]+\.(?:bak|old|orig|swp)", "backups of people and programs", Kept.RECOVERY),
+    Pattern(r"[A-Za-z0-9._-]+\.(?:tmp|temp|part|lock)", "Python's with_suffix, steno"),
     Pattern(r"tmp[A-Za-z0-9_]{6,8}", "Python's tempfile, emacs' precious files"),
     Pattern(r"\.tmp-[A-Za-z0-9-]+", "Anthropic's SDK"),
     Pattern(r"\.subl[0-9a-f]+\.tmp", "Sublime Text"),

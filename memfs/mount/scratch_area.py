@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pyfuse3
@@ -64,6 +65,14 @@ class ScratchFile:
     def name(self) -> str:
         """What the mount's journal calls these bytes."""
         return self._path.name
+
+    @property
+    def written_ns(self) -> int:
+        """When the bytes were last written to; now, where there are none yet."""
+        try:
+            return self._path.stat().st_mtime_ns
+        except OSError:
+            return time.time_ns()
 
     def check_room(self, size: int) -> None:
         """Raise ENOSPC where the file may not grow to *size* bytes."""

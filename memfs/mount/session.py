@@ -33,6 +33,7 @@ from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
 from memfs.mount.scratch_area import ScratchArea
 from memfs.mount.staging import whole_characters
+from memfs.mount.sweep import Sweeping
 from memfs.mount.tree import Tree
 from memfs.mount.virtual import VirtualTree
 from memfs.mount.working import WorkingCopies
@@ -78,8 +79,9 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         raise MountError(f"The mount's state in {options.state} cannot be used: {error.strerror}.") from error
     try:
         notices, rejected = Notices(), Rejected(options.state)
-        rejected.sweep()
         tree = Tree(memory.snapshot, local, area, options.umask)
+        sweeping = Sweeping(tree, notices, rejected)
+        sweeping.begin()
         following = Following(tree, notices, events)
         saves = Saves(memory, tree, following, events)
         copies = WorkingCopies(tree, saves, following, events, rejected)
@@ -94,7 +96,7 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         try:
             fastloop.install(lambda: saves.suspended == 0)
             notices.start()
-            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, ready).run)
+            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, sweeping, ready).run)
         finally:
             notices.stop()
             pyfuse3.close(unmount=True)
@@ -137,6 +139,7 @@ class _Session:
         saves: Saves,
         copies: WorkingCopies,
         renames: Renames,
+        sweeping: Sweeping,
         ready: Callable[[], None],
     ) -> None:
         self._memory = memory
@@ -145,6 +148,7 @@ class _Session:
         self._saves = saves
         self._copies = copies
         self._renames = renames
+        self._sweeping = sweeping
         self._ready = ready
         self._foreign = trio.Event()
 
@@ -165,6 +169,7 @@ class _Session:
                 nursery.start_soon(self._keep_synced)
                 nursery.start_soon(self._keep_appended)
                 nursery.start_soon(self._renames.end_overdue_parking)
+                nursery.start_soon(self._sweeping.go_on)
                 nursery.start_soon(self._tell_ready)
                 await pyfuse3.main()
             finally:

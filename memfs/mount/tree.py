@@ -64,7 +64,7 @@ class Tree:
         for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
             if not isinstance(node, Directory):
                 return None
-            child = node.children.get(name.encode("utf-8", "surrogateescape"))
+            child = node.children.get(_encoded(name))
             if child is None:
                 return None
             node = child
@@ -227,6 +227,17 @@ class Tree:
                 elif isinstance(child, FileNode):
                     yield child
 
+    def scratch(self) -> list[tuple[FileNode | LinkNode | Directory, int]]:
+        """All scratch, what a directory holds before it, each with the time of its last write."""
+        found: list[tuple[FileNode | LinkNode | Directory, int]] = []
+        for path, entry in self._local:
+            node = self.find(path)
+            if isinstance(node, FileNode) and node.scratch is not None:
+                found.append((node, node.scratch.written_ns))
+            elif isinstance(node, LinkNode) or (isinstance(node, Directory) and node.holds_scratch):
+                found.append((node, entry.made_ns))
+        return found[::-1]
+
     def _restore(self, area: ScratchArea) -> None:
         """Put back what an earlier mount left: directories without files, and scratch."""
         known: set[str] = set()
@@ -243,7 +254,7 @@ class Tree:
             parent = self.make_directories(parent_path)
             node: AnyNode
             if scratch is not None:
-                node = self.new_file(entry.mode, entry.made_ns)
+                node = self.new_file(entry.mode, scratch.written_ns)
                 node.scratch = scratch
                 node.set_size(scratch.size)
                 known.add(scratch.name)
@@ -251,7 +262,7 @@ class Tree:
                 node = self.new_link(entry.data.encode("utf-8", "surrogateescape"))
             else:
                 node = self.new_directory(is_scratch=is_scratch_directory(name))
-            self.attach(node, parent, name.encode("utf-8", "surrogateescape"))
+            self.attach(node, parent, _encoded(name))
         area.drop_unknown(known)
 
     def enter(self, file: File) -> tuple[FileNode, Directory, bytes]:
@@ -273,13 +284,12 @@ class Tree:
         """The directory at *path*, made with its parents where missing; *made* gets what was new."""
         at = self.root
         for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
-            key = name.encode("utf-8", "surrogateescape")  # a scratch directory's may be no text
-            child = at.children.get(key)
+            child = at.children.get(_encoded(name))
             if not isinstance(child, Directory):
                 if child is not None:
                     self.displace(child, child.attributes.st_mtime_ns)
                 child = self.new_directory(is_scratch=is_scratch_directory(name))
-                self.attach(child, at, key)
+                self.attach(child, at, _encoded(name))
                 if made is not None:
                     made.append((at, child.name))
             at = child
@@ -288,3 +298,8 @@ class Tree:
     def _keep(self, node: N) -> N:
         self.by_inode[node.inode] = node
         return node
+
+
+def _encoded(name: str) -> bytes:
+    """A name as the kernel has it: scratch may have one that is no UTF-8."""
+    return name.encode("utf-8", "surrogateescape")
