@@ -118,7 +118,7 @@ class Saves:
             if error is _SAME or error is _GONE:
                 return
             staged.pending = True
-            raise staged.poisoned(errno_of(error), self.refused("write", error, node.writer))
+            raise staged.poisoned(errno_of(error), self.refused("write", error, node.writer, path=path))
         if overtaken:
             self._tell_of_overtaking(node, overtaken[0], outcome.commits[-1].version)
         self._halves.pop(path, None)
@@ -144,7 +144,7 @@ class Saves:
         if not outcome.result.ok:
             if outcome.result.error.code is ErrorCode.NOT_FOUND:
                 return False
-            raise self.refusal("unlink", outcome.result.error, who)
+            raise self.refusal("unlink", outcome.result.error, who, path=path)
         commit = outcome.commits[-1]
         deleted = deleted or commit.change.removes[0].file  # a newborn whose first commit was under way
         joined = Joined(deleted.id, commit.version, "modified")
@@ -179,7 +179,7 @@ class Saves:
 
         outcome = await self._perform("create", planner, None, who)
         if not outcome.result.ok:
-            self.refused("restore", outcome.result.error, who)
+            self.refused("restore", outcome.result.error, who, path=path)
 
     async def rename(self, node: AnyNode, new_path: str, who: Who) -> bool:
         """Rename a memory or a directory of memories. False: the port has nothing there. Raises FUSEError."""
@@ -194,7 +194,7 @@ class Saves:
             return True
         if result.error.code is ErrorCode.NOT_FOUND:
             return False
-        raise self.refusal("rename", result.error, who)
+        raise self.refusal("rename", result.error, who, path=new_path)
 
     async def replace(self, scratch: FileNode, path: str, data: bytes, who: Who) -> PortError | None:
         """Make the scratch file the memory at *path*, in place of what is there; the refusal, or None."""
@@ -209,7 +209,7 @@ class Saves:
         if outcome.result.error is _SAME:
             self._following.take_place_of_same(scratch, path)
         elif not outcome.result.ok:
-            return self.refused("rename", outcome.result.error, who)
+            return self.refused("rename", outcome.result.error, who, path=path)
         self._halves.pop(path, None)
         scratch.content = data
         staged = scratch.staged
@@ -242,7 +242,7 @@ class Saves:
             return
         outcome = await self._perform("delete", planner, None, parked.who)
         if not outcome.result.ok and parked in self._tree.parked:
-            self.refused("rename", outcome.result.error, parked.who)
+            self.refused("rename", outcome.result.error, parked.who, path=self._tree.path_of_parked(parked))
             self._following.bring_back(parked)
 
     async def content(self, file: File) -> bytes:
@@ -264,22 +264,29 @@ class Saves:
             for commit in await self._work(self.memory.catch_up):
                 self._following.take_in(commit)
 
-    def refused(self, operation: str, error: PortError, who: Who, number: int = 0) -> PortError:
-        """Tell of a refusal in the events, and give *error* back. *number*: where its errno is special."""
+    def refused(
+        self, operation: str, error: PortError, who: Who, number: int = 0, path: str = ""
+    ) -> PortError:
+        """Tell of a refusal in the events, and give *error* back. *number*: where its errno is special.
+
+        *path* is for an error that has none, as those of a store.
+        """
         self._events.record(
             error.code,
             error.message,
             operation=operation,
-            path=error.path or "",
+            path=error.path or path,
             actor=who.actor,
             errno=number or errno_of(error),
         )
         return error
 
-    def refusal(self, operation: str, error: PortError, who: Who, number: int = 0) -> pyfuse3.FUSEError:
+    def refusal(
+        self, operation: str, error: PortError, who: Who, number: int = 0, path: str = ""
+    ) -> pyfuse3.FUSEError:
         """*error* as an exception for the kernel, told of in the events."""
         number = number or errno_of(error)
-        self.refused(operation, error, who, number)
+        self.refused(operation, error, who, number, path)
         return pyfuse3.FUSEError(number)
 
     async def _perform(
