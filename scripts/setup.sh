@@ -9,9 +9,15 @@ STAMP=$VENV/memfs-stamp
 
 # What the tests call besides memfs itself, one "command:package" a line.
 TEST_PACKAGES=(
+  dos2unix:dos2unix
+  gawk:gawk
   git:git
+  patch:patch
+  perl:perl
   rsync:rsync
   tar:tar
+  unzip:unzip
+  zip:zip
 )
 
 set_up() {

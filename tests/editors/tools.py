@@ -38,6 +38,7 @@ class Tool(NamedTuple):
 
 _PATCH = 'diff -a -u -N --label a/"$N" --label b/"$N" "$OUT/old.md" "$OUT/new.md" >"$OUT/p"; '
 _NAMED = 'rm -rf "$OUT/d"; mkdir "$OUT/d"; cp "$OUT/new.md" "$OUT/d/$N"; '
+_ZIPPED = _NAMED + 'rm -f "$OUT/t.zip"; (cd "$OUT/d"; zip -q "$OUT/t.zip" "$N"); '
 _COMMITTED = (
     _NAMED + 'git -C "$OUT/d" init -q; git -C "$OUT/d" add -f "$N"; '
     'git -C "$OUT/d" -c user.name=a -c user.email=a@b commit -q -m a; '
@@ -107,7 +108,10 @@ BY_REMOVAL = (
     Tool("install", 'install "$OUT/new.md" "$N"'),
     Tool("tar", _NAMED + 'tar -C "$OUT/d" -cf "$OUT/t" "$N"; tar -xf "$OUT/t"'),
     Tool("tar --unlink-first", _NAMED + 'tar -C "$OUT/d" -cf "$OUT/t" "$N"; tar -U -xf "$OUT/t"'),
-    Tool("unzip", _NAMED + 'rm -f "$OUT/t.zip"; (cd "$OUT/d"; zip -q "$OUT/t.zip" "$N"); unzip -o -q "$OUT/t.zip"'),
+    Tool(
+        "unzip",
+        _NAMED + 'rm -f "$OUT/t.zip"; (cd "$OUT/d"; zip -q "$OUT/t.zip" "$N"); unzip -o -q "$OUT/t.zip"',
+    ),
     Tool("git apply", _PATCH + 'git apply --unsafe-paths "$OUT/p"'),
     Tool("git checkout", _COMMITTED + 'git --git-dir="$OUT/d/.git" --work-tree=. checkout -q HEAD -- "$N"'),
     Tool("fs-extra move", _NAMED + 'node "$PROGRAMS/save.cjs" move "$N" "$OUT/d/$N"', needs="node:fs-extra"),

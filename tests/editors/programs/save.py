@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import stat
@@ -186,9 +187,7 @@ def named_temporary(name: str, data: bytes) -> None:
 
 
 def atomicwrites(name: str, data: bytes) -> None:
-    from atomicwrites import atomic_write
-
-    with atomic_write(name, mode="wb", overwrite=True) as file:
+    with importlib.import_module("atomicwrites").atomic_write(name, mode="wb", overwrite=True) as file:
         file.write(data)
 
 
