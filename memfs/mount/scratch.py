@@ -57,7 +57,7 @@ FILES = (
         "a memory's name with a tail: agents, VS Code, gawk, kak, Syncthing, unison",
     ),
     Pattern(
-        rf"\.?(?:\.?tmp\.)?{_MEMORY}\.(?:\d{{5,12}}|o?{_SIX}|XXXX{_SIX})",
+        rf"\.?(?:\.?tmp\.)?{_MEMORY}\.(?:\d{{5,12}}|[or]?{_SIX}|XXXX{_SIX})",
         "a memory's name with random characters: GLib, patch, mg, rsync, dte, write-file-atomic",
     ),
     Pattern(rf"{_MEMORY}\.[0-9a-f]{{8,64}}\.tmp", "the reference filesystem MCP server"),

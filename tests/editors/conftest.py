@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.mount.watchdog import WATCHDOG
 
 SECONDS = 110.0
 MakeEditing = Callable[..., Editing]
+_numbers = itertools.count()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,3 +59,22 @@ def terminal(place: Path, editing: MakeEditing) -> Iterator[Terminal]:
         yield opened
     finally:
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Editing]:
+    """The module's mount, with room for all of its tests."""
+    with a_place() as directory, editing_in(directory) as make:
+        yield make(max_files=100_000, max_total_bytes=1 << 30)
+
+
+@pytest.fixture
+def here(shared: Editing) -> Iterator[Path]:
+    """A directory in the module's mount for one test alone; what it holds is gone afterwards."""
+    directory = shared.path / f"t{next(_numbers)}"
+    directory.mkdir()
+    shared.mark()
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory)
