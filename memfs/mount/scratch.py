@@ -114,7 +114,7 @@ def is_scratch_file(name: str) -> bool:
 
 def kept_for(name: str) -> Kept:
     """How long a scratch file or directory of this name is of use."""
-    for pattern in (*FILES, *DIRECTORIES):
+    for pattern in (*DIRECTORIES, *FILES):
         if re.fullmatch(pattern.expression, name):
             return pattern.kept
     return Kept.TEMPORARY
