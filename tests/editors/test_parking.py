@@ -14,6 +14,7 @@ import pytest
 from memfs.port.errors import ErrorCode
 from tests.editors.conftest import MakeEditing
 from tests.editors.harness import Editing
+from tests.editors.looks import text_of
 from tests.harness import failure
 from tests.mount.harness import errno_of, eventually, open_fd
 
@@ -204,7 +205,7 @@ def test_it_goes_with_its_directory(mount: Editing) -> None:
 def test_a_refused_new_file_brings_it_back(fault: str, mount: Editing, memory: Path, backup: Path) -> None:
     data = b"x" * 70_000 if fault == "too large" else b"\xff\xfe"
     assert errno_of(lambda: memory.write_bytes(data)) == (errno.EFBIG if len(data) > 10 else errno.EILSEQ)
-    eventually(lambda: memory.exists() and memory.read_text() == OLD)
+    eventually(lambda: text_of(memory), OLD)
     assert operations(mount) == []
     assert backup.read_text() == OLD
     assert len(mount.rejected()) == 1

@@ -10,6 +10,7 @@ import pytest
 
 from tests.editors.conftest import MakeEditing
 from tests.editors.harness import Editing
+from tests.editors.looks import text_of
 from tests.mount.harness import errno_of, eventually, open_fd
 
 OLD = "the old line\n"
@@ -59,8 +60,7 @@ def test_a_refused_replacement_of_a_memory_moved_away_brings_it_back(mount: Edit
     temporary.write_bytes(b"x" * 70_000)
     memory.rename(backup)
     assert errno_of(lambda: temporary.rename(memory)) == errno.EFBIG
-    eventually(memory.exists)
-    assert memory.read_text() == OLD
+    eventually(lambda: text_of(memory), OLD)
     backup.rename(memory)
     assert memory.read_text() == OLD
     assert mount.changes() == []
@@ -72,6 +72,5 @@ def test_a_refused_replacement_of_a_deleted_memory_brings_it_back(mount: Editing
     before = mount.id_of("notes.md")
     memory.unlink()
     assert errno_of(lambda: temporary.rename(memory)) == errno.EFBIG
-    eventually(memory.exists)
-    assert memory.read_text() == OLD
+    eventually(lambda: text_of(memory), OLD)
     assert [(change.operation, change.id) for change in mount.changes()] == [("restored", before)]

@@ -13,6 +13,7 @@ import pytest
 from memfs.mount.rejected import Rejected
 from memfs.mount.scratch import is_scratch_directory, is_scratch_file
 from tests.editors.harness import Editing, a_place, editing_in
+from tests.editors.looks import text_of
 from tests.editors.tools import TOOLS, Tool, prepare, run
 from tests.mount.harness import eventually
 
@@ -67,7 +68,7 @@ def test_a_stored_memory_keeps_its_content(tool: Tool, broken: tuple[Fault, Edit
     here = (mount.path / name).parent
     done = run(tool, here, "notes.md", prepare(tmp_path, OLD.encode(), fault.new))
     eventually(lambda: mount.stored().get(name) == OLD)
-    eventually(lambda: (here / "notes.md").exists() and (here / "notes.md").read_text() == OLD)
+    eventually(lambda: text_of(here / "notes.md"), OLD)
     left = {path.name for path in here.iterdir()} - {"notes.md"}
     check_refusal(tool, fault, mount, done, name, left)
 
