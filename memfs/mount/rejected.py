@@ -58,11 +58,9 @@ class Rejected:
 
     def __iter__(self) -> Iterator[RejectedFile]:
         """Everything kept, the oldest first."""
-        try:
-            names = sorted(name for name in os.listdir(self._directory) if name.endswith(".json"))
-        except FileNotFoundError:
-            return
-        for name in names:
+        for name in self._names():
+            if not name.endswith(".json"):
+                continue
             try:
                 yield RejectedFile(**json.loads((self._directory / name).read_bytes()))
             except (OSError, ValueError, TypeError):
@@ -84,6 +82,10 @@ class Rejected:
     def sweep(self) -> None:
         """Forget what is too old, and the oldest of what is too much; the newest always stays."""
         everything = list(self)
+        known = {kept.name for kept in everything}
+        for name in self._names():
+            if name.removesuffix(".json") not in known:
+                (self._directory / name).unlink(missing_ok=True)  # a crash came between the two files
         total = sum(kept.size for kept in everything)
         oldest_ns = time.time_ns() - MAX_SECONDS * 10**9
         for kept in everything[:-1]:
@@ -92,6 +94,12 @@ class Rejected:
                 total -= kept.size
         if everything and everything[-1].time_ns < oldest_ns:
             self.drop(everything[-1].name)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(os.listdir(self._directory))
+        except FileNotFoundError:
+            return []
 
     def _free_name(self, path: str, now_ns: int) -> str:
         """Time and path in one name that sorts by time and keeps the extension."""
