@@ -106,6 +106,8 @@ class Following:
             if not any(file.has_pending for file in self._tree.files_below(node)):
                 self._delete(node, node is not own, now_ns)
             return
+        if own is None and any(file.has_pending for file in self._tree.files_below(node)):
+            return  # each file goes by itself, and what is being written stays
         new_path = _new_path(path, moves[0])
         if self._tree.find(new_path) is None:
             self._rename(node, new_path, node is not own, now_ns)
@@ -130,6 +132,11 @@ class Following:
             if not isinstance(node, FileNode) or node.file is None:
                 self._follow_move_of_parked(move)
                 return
+            if own is None and node.has_pending:
+                # Somebody is writing it: the save makes it again where its editor has it.
+                node.file, node.exclusive = None, False
+                self._appear_by_id(move.file.id)
+                return
             self._rename(node, move.new_path, node is not own, now_ns)
         assert node.file is not None
         node.file = node.file._replace(path=move.new_path)
@@ -140,9 +147,7 @@ class Following:
                 parked.file = parked.file._replace(path=move.new_path)  # with its directory
                 return
         if self._unpark_at(move.file):
-            file = self._tree.scope().file_by_id(move.file.id)
-            if file is not None and self._tree.find(file.path) is None:
-                self._appear(file)
+            self._appear_by_id(move.file.id)
 
     def _follow_put(self, put: Put, commit: Commit, own: Node | None) -> None:
         mtime_ns = commit.origin.time_ns if put.mtime_ns is None else put.mtime_ns
@@ -210,6 +215,11 @@ class Following:
 
     def _parked(self, file: File) -> Parked | None:
         return next((parked for parked in self._tree.parked if parked.file.id == file.id), None)
+
+    def _appear_by_id(self, file_id: int) -> None:
+        file = self._tree.scope().file_by_id(file_id)
+        if file is not None and self._tree.find(file.path) is None:
+            self._appear(file)
 
     def _appear(self, file: File) -> FileNode:
         """A memory that the kernel does not know yet."""

@@ -90,9 +90,7 @@ class Saves:
         def planner(scope: Scope) -> Plan:
             if node.is_gone:
                 return _GONE
-            # By its id, for somebody may have renamed it without the tree knowing yet.
-            file = None if node.file is None else scope.file_by_id(node.file.id)
-            now_at = self._tree.path_of(node) if file is None else file.path
+            now_at = self._tree.path_of(node)
             there = scope.file(now_at)
             if there is not None and node.exclusive:
                 return PortError(
