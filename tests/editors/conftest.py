@@ -61,6 +61,16 @@ def terminal(place: Path, editing: MakeEditing) -> Iterator[Terminal]:
         opened.close()
 
 
+@pytest.fixture
+def second(place: Path, editing: MakeEditing) -> Iterator[Terminal]:
+    """One more terminal."""
+    opened = Terminal(place, "second")
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Editing]:
     """The module's mount, with room for all of its tests."""

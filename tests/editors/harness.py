@@ -195,9 +195,9 @@ class Terminal:
     It is tmux's, which draws the screen as a person sees it and answers what programs ask a terminal.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """*directory* is for the socket; short, for a socket's path may not be long."""
-        self._socket = directory / "tmux"
+    def __init__(self, directory: Path, name: str = "tmux") -> None:
+        """*directory* is for the socket *name*; short, for a socket's path may not be long."""
+        self._socket = directory / name
         self._pid: int | None = None
 
     def run(self, command: list[str], environment: Mapping[str, str], directory: Path) -> None:
@@ -284,6 +284,7 @@ class Terminal:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=30,
             check=False,
         )
