@@ -426,13 +426,8 @@ class Operations(pyfuse3.Operations):
         parent = self._directory(parent_inode)
         if name in parent.children:
             raise FUSEError(errno.EEXIST)
-        who = self._actors.who(ctx.pid)
-        if not self._naming.link_is_scratch(parent, name, "symlink", who):
-            path = f"{self._tree.path_of(parent)}/{name.decode('utf-8', 'replace')}"
-            error = PortError(
-                ErrorCode.INVALID_ARGUMENT, f"{path} may not be a link; a memory is a file.", path
-            )
-            raise self._saves.refusal("symlink", error, who, errno.EPERM)
+        if not self._naming.link_is_scratch(parent, name, "symlink", self._actors.who(ctx.pid)):
+            raise self._not_a_file("symlink", parent_inode, name, ctx)
         node = self._tree.new_link(target)
         self._tree.attach(node, parent, name)
         self._tree.note_scratch(node)
@@ -444,14 +439,14 @@ class Operations(pyfuse3.Operations):
         self, inode: InodeT, new_parent_inode: InodeT, new_name: FileNameT, ctx: RequestContext
     ) -> EntryAttributes:
         """A memory has one name."""
-        raise FUSEError(errno.EPERM)
+        raise self._not_a_file("link", new_parent_inode, new_name, ctx)
 
     @answers_at_once
     def mknod(
         self, parent_inode: InodeT, name: FileNameT, mode: ModeT, rdev: int, ctx: RequestContext
     ) -> EntryAttributes:
         """A memory is a regular file."""
-        raise FUSEError(errno.EPERM)
+        raise self._not_a_file("mknod", parent_inode, name, ctx)
 
     # What handlers share
 
@@ -474,6 +469,13 @@ class Operations(pyfuse3.Operations):
         if node.is_gone and node is not self._tree.root:
             raise FUSEError(errno.ENOENT)
         return node
+
+    def _not_a_file(self, operation: str, parent_inode: int, name: bytes, ctx: RequestContext) -> FUSEError:
+        """The refusal of a link, a pipe, a device."""
+        path = f"{self._tree.path_of(self._directory(parent_inode))}/{name.decode('utf-8', 'replace')}"
+        message = f"{path} may not be made by {operation}: a memory is a file with one name."
+        error = PortError(ErrorCode.INVALID_ARGUMENT, message, path)
+        return self._saves.refusal(operation, error, self._actors.who(ctx.pid), errno.EPERM)
 
     def _existing(self, parent_inode: int, name: bytes) -> AnyNode:
         """The node that is to lose its name."""
