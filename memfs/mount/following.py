@@ -45,11 +45,12 @@ class Following:
             self._writers.pop(remove.file.id, None)
             if remove.evicted:
                 self._tell_of_eviction(remove.file, commit)
-        if change.directory is not None:
+        stays = own is None and self._is_written_below(change.directory)
+        if change.directory is not None and not (stays and change.moves):
             self._follow_directory(change.directory, change.moves, own, now_ns)
         for move in change.moves:
             self._follow_move(move, own, now_ns)
-        if change.directory is not None and change.moves:
+        if change.directory is not None and change.moves and not stays:
             self._move_rest(change.directory, _new_path(change.directory, change.moves[0]), now_ns)
         for put in change.puts:
             if own is None:
@@ -106,11 +107,14 @@ class Following:
             if not any(file.has_pending for file in self._tree.files_below(node)):
                 self._delete(node, node is not own, now_ns)
             return
-        if own is None and any(file.has_pending for file in self._tree.files_below(node)):
-            return  # each file goes by itself, and what is being written stays
         new_path = _new_path(path, moves[0])
         if self._tree.find(new_path) is None:
             self._rename(node, new_path, node is not own, now_ns)
+
+    def _is_written_below(self, path: str | None) -> bool:
+        """Whether something in it is being written: then each file goes by itself, and that one stays."""
+        node = None if path is None else self._tree.find(path)
+        return isinstance(node, Directory) and any(map(_is_written, self._tree.files_below(node)))
 
     def _move_rest(self, old_path: str, new_path: str, now_ns: int) -> None:
         """What only this mount has below a directory that was renamed to where this mount had one too."""
@@ -132,7 +136,7 @@ class Following:
             if not isinstance(node, FileNode) or node.file is None:
                 self._follow_move_of_parked(move)
                 return
-            if own is None and node.has_pending:
+            if own is None and _is_written(node):
                 # Somebody is writing it: the save makes it again where its editor has it.
                 node.file, node.exclusive = None, False
                 self._appear_by_id(move.file.id)
@@ -276,6 +280,11 @@ class Following:
             path=file.path,
             actor=actor,
         )
+
+
+def _is_written(node: FileNode) -> bool:
+    """Whether *node* has bytes of a program that are not on their way to the store yet."""
+    return node.has_pending and node.staged is not None and not node.staged.saving
 
 
 def _new_path(directory: str, first: Move) -> str:

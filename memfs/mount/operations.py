@@ -385,10 +385,12 @@ class Operations(pyfuse3.Operations):
         if isinstance(node, Directory):
             raise FUSEError(errno.EISDIR)
         parent = node.parent
-        # Also a newborn asks the port: its first commit may be under way.
+        # Also a newborn asks the port: its first commit may be under way. But not one that has come for a
+        # parked memory: its editor gives it up, and brings the backup back.
         if (
             isinstance(node, FileNode)
             and not node.is_scratch
+            and not self._tree.is_waiting_heir(node)
             and await self._saves.delete(node, self._actors.who(ctx.pid))
         ):
             return

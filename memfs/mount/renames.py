@@ -121,7 +121,9 @@ class Renames:
             self._copies.reject(node, path, data, error, complete=True)
             if not node.opens:
                 node.scratch.rest()
-            await self._saves.bring_back(path, parent.parked.get(name), who)
+            parked = parent.parked.get(name)
+            if parked is None or parked.heir is None:
+                await self._saves.bring_back(path, parked, who)
             raise FUSEError(errno_of(error))
 
     async def _park(

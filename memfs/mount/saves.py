@@ -12,6 +12,7 @@ import errno
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -90,7 +91,9 @@ class Saves:
         def planner(scope: Scope) -> Plan:
             if node.is_gone:
                 return _GONE
-            now_at = self._tree.path_of(node)
+            # By its id, for somebody may have renamed it without the tree knowing yet.
+            file = None if node.file is None else scope.file_by_id(node.file.id)
+            now_at = self._tree.path_of(node) if file is None else file.path
             there = scope.file(now_at)
             if there is not None and node.exclusive:
                 return PortError(
@@ -263,24 +266,26 @@ class Saves:
                 self._following.take_in(commit)
 
     def refused(
-        self, operation: str, error: PortError, who: Who, number: int = 0, path: str = ""
+        self, operation: str, error: PortError, who: Who, number: int = 0, path: str | None = None
     ) -> PortError:
         """Tell of a refusal in the events, and give *error* back. *number*: where its errno is special.
 
-        *path* is for an error that has none, as those of a store.
+        *path*: what it is about, where a store failed, which does not say so.
         """
+        if error.path is None:
+            error = replace(error, path=path)
         self._events.record(
             error.code,
             error.message,
             operation=operation,
-            path=error.path or path,
+            path=error.path or "",
             actor=who.actor,
             errno=number or errno_of(error),
         )
         return error
 
     def refusal(
-        self, operation: str, error: PortError, who: Who, number: int = 0, path: str = ""
+        self, operation: str, error: PortError, who: Who, number: int = 0, path: str | None = None
     ) -> pyfuse3.FUSEError:
         """*error* as an exception for the kernel, told of in the events."""
         number = number or errno_of(error)

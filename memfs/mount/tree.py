@@ -197,6 +197,11 @@ class Tree:
             parked.heir = node
             node.exclusive = False
 
+    def is_waiting_heir(self, node: FileNode) -> bool:
+        """Whether *node* has a parked memory's name, and no commit of it is under way."""
+        parked = node.parent.parked.get(node.name) if node.parent is not None else None
+        return parked is not None and parked.heir is node and not (node.staged and node.staged.saving)
+
     def park(self, parked: Parked) -> None:
         """Hide a memory whose name a save has moved away."""
         parked.directory.parked[parked.name] = parked

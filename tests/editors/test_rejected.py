@@ -61,7 +61,10 @@ def test_a_save_refused_at_its_end_is_kept_as_a_whole(mount: Editing) -> None:
 
 
 def test_what_a_program_writes_after_the_refusal_is_kept_too(mount: Editing) -> None:
-    """FeatherPad, l3afpad and Python's collector do not look at what write(2) says."""
+    """FeatherPad, l3afpad and Python's collector do not look at what write(2) says.
+
+    rstudio PR#17844, zig#11582: an error that came only with the close was passed over.
+    """
     fd = os.open(mount.path / "notes.md", os.O_WRONLY | os.O_TRUNC)
     for offset in range(0, len(BIG), 10_000):
         errno_of(lambda offset=offset: os.pwrite(fd, BIG[offset : offset + 10_000], offset))  # type: ignore[misc]

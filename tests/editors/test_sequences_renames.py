@@ -46,6 +46,7 @@ CELLS = (
 @pytest.mark.parametrize("flags", [0, NOREPLACE], ids=["rename", "RENAME_NOREPLACE"])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.source}-{cell.target}-{cell.exists}")
 def test_the_table(cell: Cell, flags: int, shared: Editing, here: Path) -> None:
+    """zed#52029 met EINVAL for RENAME_NOREPLACE, vllm semantic-router#4027 fell back to truncating."""
     source, target = here / cell.source, here / cell.target
     source.write_text(cell.source)
     if cell.exists:

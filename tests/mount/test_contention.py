@@ -112,9 +112,7 @@ def test_a_save_of_a_file_that_is_deleted_makes_it_again(mount: Mounted, here: P
     assert (here / "a.md").read_text() == "one two"
 
 
-def test_a_save_of_a_file_that_another_door_renames_is_kept_where_its_editor_has_it(
-    mount: Mounted, here: Path
-) -> None:
+def test_a_save_of_a_file_that_is_renamed_goes_along(mount: Mounted, here: Path) -> None:
     write(here / "a.md", "old")
     with open_fd(here / "a.md", os.O_WRONLY) as fd:
         os.write(fd, b"one")
@@ -122,9 +120,9 @@ def test_a_save_of_a_file_that_another_door_renames_is_kept_where_its_editor_has
             saving = Call(lambda: os.fsync(fd))
         assert saving.errno() == 0
         os.write(fd, b" two")
-    assert mount.text(here / "a.md") == "one two"
-    assert mount.text(here / "b.md") == "old"
-    eventually(lambda: content(here / "b.md"), "old")
+    assert mount.text(here / "b.md") == "one two"
+    assert mount.text(here / "a.md") is None
+    eventually(lambda: content(here / "b.md"), "one two")
 
 
 def test_a_newborn_in_a_directory_that_is_renamed_is_found_where_its_content_is(

@@ -122,11 +122,11 @@ class TestRemount:
         for name, data in contents.items():
             with open_fd(os.fsdecode(bytes(mounted.path) + b"/" + name), RDWR) as fd:
                 os.write(fd, data)
-        os.symlink("user@host.1", mounted.path / ".#a.md")
+        os.symlink("user@host.1", mounted.path / "link.md~")
         again(mounted)
         for name, data in contents.items():
             assert Path(os.fsdecode(bytes(mounted.path) + b"/" + name)).read_bytes() == data
-        assert os.readlink(mounted.path / ".#a.md") == "user@host.1"
+        assert os.readlink(mounted.path / "link.md~") == "user@host.1"
 
     def test_a_torn_journal_of_empty_directories_is_no_obstacle(self, mounting: Mounting) -> None:
         mounted = mounting()
