@@ -146,6 +146,7 @@ def test_a_save_after_the_one_that_was_refused_carries_the_memory_on(mount: Edit
     before = mount.id_of("notes.md")
     memory.unlink()
     assert errno_of(lambda: memory.write_bytes(b"x" * 70_000)) == errno.EFBIG
+    eventually(mount.stored, {"notes.md": OLD})
     eventually(memory.exists)
     memory.unlink()
     memory.write_text(NEW)
