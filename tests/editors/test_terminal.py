@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,19 @@ FULL = "original line\n" + 9 * (40 * "x" + "\n")
 """As much as fits under LIMIT; what MARK adds does not."""
 MARK = "the words that count, and are refused "
 
-every_program = pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(program, id=program.name, marks=[] if program.name in QUICK else [pytest.mark.slow])
-        for program in TERMINAL
-    ],
-)
+
+def each_of(programs: Iterable[Program]) -> pytest.MarkDecorator:
+    """A test for each of these programs, most of them slow."""
+    return pytest.mark.parametrize(
+        "program",
+        [
+            pytest.param(program, id=program.name, marks=[] if program.name in QUICK else [pytest.mark.slow])
+            for program in programs
+        ],
+    )
+
+
+every_program = each_of(TERMINAL)
 
 
 @dataclass
@@ -166,10 +172,8 @@ def test_a_name_that_no_memory_can_have_is_refused(sit: Sit, program: Program) -
     desk.must_have_kept_the_memory()
 
 
-@every_program
+@each_of(program for program in TERMINAL if program.latin1)
 def test_what_is_no_utf8_is_refused(sit: Sit, program: Program) -> None:
-    if not program.latin1:
-        pytest.skip("machine: the program writes nothing but UTF-8")
     desk = sit(program)
     session = desk.opens()
     session.insert(MARK + "é ")
