@@ -9,14 +9,41 @@ STAMP=$VENV/memfs-stamp
 
 # What the tests call besides memfs itself, one "command:package" a line.
 TEST_PACKAGES=(
+  dbus-run-session:dbus-daemon
   dos2unix:dos2unix
+  dte:dte
+  ed:ed
+  emacs:emacs-nox
   gawk:gawk
+  geany:geany
+  gedit:gedit
   git:git
+  gnome-text-editor:gnome-text-editor
+  jed:jed
+  joe:joe
+  jove:jove
+  kak:kakoune
+  kate:kate
+  mcedit:mc
+  mg:mg
+  micro:micro
+  mousepad:mousepad
+  nano:nano
+  ne:ne
+  nvi:nvi
+  nvim:neovim
   patch:patch
   perl:perl
   rsync:rsync
   tar:tar
+  tilde:tilde
+  tmux:tmux
   unzip:unzip
+  vim.tiny:vim-tiny
+  vim:vim
+  xdotool:xdotool
+  Xvfb:xvfb
+  zile:zile
   zip:zip
 )
 
