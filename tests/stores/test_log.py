@@ -12,7 +12,7 @@ from memfs import Memory
 from memfs.stores.sqlite import store as sqlite_store
 from memfs.stores.sqlite import upkeep
 from tests.harness import must, texts
-from tests.stores.harness import files_of, open_pair, run_threads
+from tests.stores.harness import chain_lengths, files_of, open_pair, run_threads
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +71,27 @@ def test_the_log_of_a_relaxed_writer_is_bounded_by_upkeep_in_a_worker(tmp_path: 
             beside(done, writer.maintain),
         )
     assert sizes[0] < 16_000_000
+
+
+def test_the_log_of_a_relaxed_writer_is_bounded_where_nobody_calls_for_upkeep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LARGE_LOG_BYTES", 2_000_000)
+    with open_pair(tmp_path, relaxed=True)[0] as writer:
+        assert write_steadily(writer, tmp_path, 3_000, 4_000) < 16_000_000
+
+
+def test_upkeep_after_a_burst_takes_its_time_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_pair(tmp_path, relaxed=True)[0] as writer:
+        write_steadily(writer, tmp_path, 3 * upkeep.BATCH, 4_000)
+        monkeypatch.setattr(upkeep, "RUN_SECONDS", 0.0)
+        lengths = []
+        for _ in range(4):
+            writer.maintain()
+            lengths.append(sum(length > 0 for length in chain_lengths(files_of(tmp_path).database)))
+        assert 0 < lengths[0] < lengths[1] < lengths[2] == lengths[3]
 
 
 def test_the_last_to_close_folds_the_log_in(tmp_path: Path) -> None:

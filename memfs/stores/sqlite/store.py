@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 MOST_CHANGES = 20_000
 """Records after which it is cheaper to load the scope anew."""
 UPKEEP_EVERY = 256
-"""Commits of a durable store after which the committer does the upkeep itself."""
+"""Commits after which the committer of a durable store does the upkeep itself."""
 BUSY_MS = 5_000
 """How long SQLite itself waits, where a program other than memfs holds the database."""
 
@@ -154,8 +154,8 @@ class SqliteStore:
         if self._committed:
             self._committed = False
             self._notice.give()
-            if self.waits and self._commits_since_upkeep >= UPKEEP_EVERY:
-                self._maintain_or_log()
+            if self._commits_since_upkeep >= UPKEEP_EVERY:
+                self._look_after()
 
     def changed(self, version: int) -> bool:
         """Whether another connection has committed since the last time this was asked."""
@@ -257,8 +257,15 @@ class SqliteStore:
         if self._wal is not None:
             os.close(self._wal)
 
-    def _maintain_or_log(self) -> None:
-        """The upkeep after a commit, which stands: what fails here is tried again later."""
+    def _look_after(self) -> None:
+        """The upkeep after a commit, which stands: what fails here is tried again later.
+
+        A relaxed store's commits wait for no disk, so there it is a thread's, and only what is urgent.
+        """
+        if not self.waits:
+            self._commits_since_upkeep = 0
+            self._upkeep.fold_large_log()
+            return
         try:
             self.maintain()
         except StoreError as error:

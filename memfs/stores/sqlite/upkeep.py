@@ -6,17 +6,26 @@ and holds the gate only for short transactions.
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Container
 
 import apsw
 
+from memfs.port.errors import StoreError
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, connect
 from memfs.stores.sqlite.gate import Gate
 
+log = logging.getLogger(__name__)
+
 CHECKPOINT_BYTES = 4 << 20
 """The size of the log from which a checkpoint is worth its syncs."""
+LARGE_LOG_BYTES = 16 << 20
+"""The size of the log from which a checkpoint does not wait for the next run."""
+RUN_SECONDS = 1.0
+"""How long a run makes deltas: after a burst there are more to make than its caller has time for."""
 BATCH = 50
 """Records that get their turn between two looks at the log."""
 
@@ -29,6 +38,7 @@ class Upkeep:
         self._running = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._gate: Gate | None = None
+        self._folding: threading.Thread | None = None
         self._closed = False
 
     def run(self) -> None:
@@ -36,28 +46,55 @@ class Upkeep:
         with self._running:
             if self._closed:
                 return
-            if self._gate is None:
-                self._gate = Gate(self._files.lock)
-            if self._connection is None:
-                self._connection = connect(self._files, relaxed=True)
-                self._connection.set_busy_timeout(1_000)
+            connection, gate = self._opened()
             # To what is the end now, since writers may go on; and batch by batch, so that the log is
             # looked at in between: compacting adds to it, and takes longer than the writing did.
-            newest = rows.select(self._connection, "SELECT coalesce(max(record), 0) FROM history")[0][0]
-            self._checkpoint(self._connection, self._gate)
-            while self._compact(self._connection, self._gate) < newest:
-                self._checkpoint(self._connection, self._gate)
+            newest = rows.select(connection, "SELECT coalesce(max(record), 0) FROM history")[0][0]
+            end = time.monotonic() + RUN_SECONDS
+            self._checkpoint(connection, gate)
+            while self._compact(connection, gate) < newest and time.monotonic() < end and not self._closed:
+                self._checkpoint(connection, gate)
+
+    def fold_large_log(self) -> None:
+        """Have a thread checkpoint the log if it has become large; returns at once."""
+        if self._folding is not None and self._folding.is_alive():
+            return
+        if self._log_bytes() >= LARGE_LOG_BYTES:
+            self._folding = threading.Thread(target=self._fold, name="memfs-upkeep", daemon=True)
+            self._folding.start()
 
     def close(self) -> None:
-        """Release the connection, if one was needed; waits for a run to end."""
+        """Release the connection, if one was needed; waits for what runs to end, which is soon."""
+        self._closed = True
         with self._running:
-            self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
             if self._gate is not None:
                 self._gate.close()
                 self._gate = None
+
+    def _opened(self) -> tuple[apsw.Connection, Gate]:
+        if self._gate is None:
+            self._gate = Gate(self._files.lock)
+        if self._connection is None:
+            self._connection = connect(self._files, relaxed=True)
+            self._connection.set_busy_timeout(1_000)
+        return self._connection, self._gate
+
+    def _fold(self) -> None:
+        try:
+            with self._running:
+                if not self._closed:
+                    self._checkpoint(*self._opened())
+        except (apsw.Error, StoreError) as error:  # the next run tries again, and tells its caller
+            log.warning("the log %s could not be folded in: %s", self._files.wal, error)
+
+    def _log_bytes(self) -> int:
+        try:
+            return self._files.wal.stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def _checkpoint(self, connection: apsw.Connection, gate: Gate) -> None:
         """Copy the log into the database, so that the next writer can start it over.
@@ -67,10 +104,7 @@ class Upkeep:
         since. The write that follows restarts the log, and with it comes a sync, here rather than in
         somebody's commit.
         """
-        try:
-            if self._files.wal.stat().st_size < CHECKPOINT_BYTES:
-                return
-        except FileNotFoundError:
+        if self._log_bytes() < CHECKPOINT_BYTES:
             return
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         gate.acquire(wait=True)
