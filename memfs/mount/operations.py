@@ -384,6 +384,10 @@ class Operations(pyfuse3.Operations):
         node = self._existing(parent_inode, name)
         if isinstance(node, Directory):
             raise FUSEError(errno.EISDIR)
+        if not node.lookups:
+            # The kernel has never seen it: a program means what was there before. So does libuv, which
+            # removes what it could not write as a whole, where the old memory has just come back.
+            raise FUSEError(errno.ENOENT)
         parent = node.parent
         # Also a newborn asks the port: its first commit may be under way. But not one that has come for a
         # parked memory: its editor gives it up, and brings the backup back.

@@ -204,7 +204,9 @@ class WorkingCopies:
         if node.writers or staged is None or node.is_scratch or node.staged is not staged:
             return  # somebody else writes it, maybe since the commit began
         if staged.poison:
-            path, newborn = self._path(node), node.file is None
+            refusal, newborn = staged.refusal, node.file is None
+            # Also where its program has removed it by now: that was to clean up.
+            path = self._path(node) or (refusal.path if refusal is not None else "")
             self._give_up(node)
             if newborn and path:
                 await self._saves.bring_back_deleted(path, node.writer)

@@ -134,6 +134,34 @@ def test_a_refused_second_half_brings_the_old_memory_back(fault: str, mount: Edi
     assert len(mount.rejected()) == 1
 
 
+def test_a_program_that_cleans_up_after_a_refusal_does_not_remove_the_memory(
+    mount: Editing, memory: Path
+) -> None:
+    """libuv's copy, and so fs-extra's move: it removes what it could not write as a whole."""
+    before = mount.id_of("notes.md")
+    memory.unlink()
+    fd = os.open(memory, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    assert errno_of(lambda: os.write(fd, b"\xff")) == errno.EILSEQ
+    memory.unlink()
+    assert errno_of(lambda: os.close(fd)) == errno.EILSEQ
+    eventually(lambda: text_of(memory), OLD)
+    assert changes(mount) == [("restored", before)]
+
+
+def test_a_removal_of_what_the_kernel_has_not_seen_finds_nothing(editing: MakeEditing) -> None:
+    mount = editing(files={"notes.md": OLD}, slow_notices=1.0)
+    memory = mount.path / "notes.md"
+    memory.unlink()
+    fd = os.open(memory, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    assert errno_of(lambda: os.write(fd, b"\xff")) == errno.EILSEQ
+    assert errno_of(lambda: os.close(fd)) == errno.EILSEQ
+    eventually(mount.stored, {"notes.md": OLD})
+    assert errno_of(memory.unlink) == errno.ENOENT
+    eventually(lambda: text_of(memory), OLD)
+    memory.unlink()
+    assert mount.stored() == {}
+
+
 def test_the_refused_second_half_of_another_program_brings_nothing_back(mount: Editing, memory: Path) -> None:
     run("rm", memory)
     assert errno_of(lambda: memory.write_bytes(b"x" * 70_000)) == errno.EFBIG

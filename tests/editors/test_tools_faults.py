@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 OLD = "the old line\n"
 SILENT = {"git checkout", "unzip"}
 """They do not look at what close(2) returns."""
+CLEANS_UP = {"fs-extra move"}
+"""libuv removes what it could not write. Where the old memory is back by then, it removes that."""
 
 
 class Fault(NamedTuple):
@@ -67,8 +69,11 @@ def test_a_stored_memory_keeps_its_content(tool: Tool, broken: tuple[Fault, Edit
     name = f"old{TOOLS.index(tool)}/notes.md"
     here = (mount.path / name).parent
     done = run(tool, here, "notes.md", prepare(tmp_path, OLD.encode(), fault.new))
-    eventually(lambda: mount.stored().get(name) == OLD)
-    eventually(lambda: text_of(here / "notes.md"), OLD)
+    if tool.name in CLEANS_UP:
+        assert OLD in mount.versions_of(name)
+    else:
+        eventually(lambda: mount.stored().get(name) == OLD)
+        eventually(lambda: text_of(here / "notes.md"), OLD)
     left = {path.name for path in here.iterdir()} - {"notes.md"}
     check_refusal(tool, fault, mount, done, name, left)
 
