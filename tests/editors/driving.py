@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from tests.editors.harness import Editing, Screen, Terminal
@@ -20,13 +19,14 @@ class Session:
         self.terminal = terminal
         self.program = program
         self._answered = False
-        shutil.rmtree(mount.home)
-        mount.home.mkdir()
+        mount.make_home()
         for name, text in program.configuration.items():
             path = mount.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        command = [part.replace("{file}", str(file)) for part in program.command]
+            path.write_text(text.replace("{home}", str(mount.home)))
+        command = [
+            part.replace("{file}", str(file)).replace("{home}", str(mount.home)) for part in program.command
+        ]
         terminal.run(command, mount.environment, mount.home)
         self.go(program.begin)
 

@@ -47,7 +47,7 @@ class Editing(Mounted):
         self.directory = directory
         self.state = directory / "state"
         self.home = directory / "home"
-        self.home.mkdir()
+        self.make_home()
         self._seen = 0
         with open_with(self._orders["url"], SCOPE, self._orders["wanted"], "before") as memory:
             for name, text in files.items():
@@ -140,9 +140,15 @@ class Editing(Mounted):
 
     # Programs
 
+    def make_home(self) -> None:
+        """A new home for the programs that follow."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        for path in (self.home, self.home / "run", self.home / "tmp"):
+            path.mkdir(mode=0o700)
+
     @property
     def environment(self) -> dict[str, str]:
-        """For a program: a home of its own, English messages, UTF-8."""
+        """For a program: a home of its own, where what it leaves elsewhere goes too; English, UTF-8."""
         keep = {key: value for key, value in os.environ.items() if key in ("PATH", "PYTHONPATH", "USER")}
         return {
             **keep,
@@ -151,6 +157,8 @@ class Editing(Mounted):
             "XDG_DATA_HOME": str(self.home / ".local/share"),
             "XDG_STATE_HOME": str(self.home / ".local/state"),
             "XDG_CACHE_HOME": str(self.home / ".cache"),
+            "XDG_RUNTIME_DIR": str(self.home / "run"),
+            "TMPDIR": str(self.home / "tmp"),
             "LC_ALL": "C.UTF-8",
             "LANG": "C.UTF-8",
             "SHELL": "/bin/sh",

@@ -30,6 +30,7 @@ Steps = tuple[str, ...]
 class Program:
     """One editor in one way of saving.
 
+    ``{file}`` and ``{home}`` stand for the two in the command, ``{home}`` also in the configuration.
     ``saved`` and ``refused`` are patterns for the screen; an empty one says that it shows nothing of the
     kind. ``left`` are the files beside ``notes.md`` that it leaves for its user on purpose. ``configuration``
     are files in its home.
@@ -89,7 +90,8 @@ BACKUP = frozenset({"notes.md~"})
 
 VIM = Program(
     name="vim",
-    command=("vim", "{file}"),
+    # As by default, but for /var/tmp: a swap file stays there when its vim is killed.
+    command=("vim", "--cmd", "set directory=.,{home}", "{file}"),
     package="vim",
     family=Family.RENAME_AWAY,
     insert=("gg0i", "?INSERT", "{text}", "<Escape>", "!INSERT"),
@@ -192,7 +194,7 @@ TERMINAL = (
     replace(
         VIM,
         name="vim.tiny",
-        command=("vim.tiny", "{file}"),
+        command=("vim.tiny", "--cmd", "set directory=.,{home}", "{file}"),
         package="vim-tiny",
         insert=("gg0i{text}", "<Escape>"),
         read_only=r"W10|E45",
@@ -332,6 +334,7 @@ TERMINAL = (
         save=(":w", "<Enter>"),
         quit=(":q", "<Enter>"),
         abandon=("<Enter>", ":q!", "<Enter>"),
+        configuration={".nexrc": "set recdir={home}\n"},
         saved=r"lines?, \d+ characters",
         refused=r"Error: ",
         read_only=r"Read-only file",

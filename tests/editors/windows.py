@@ -126,14 +126,11 @@ def a_window(
     display: Display, program: WindowProgram, file: Path, environment: Mapping[str, str], home: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The program with a file, until it is of no use any more; its window has the keyboard."""
-    runtime = home / "run"
-    runtime.mkdir(mode=0o700, exist_ok=True)
     process = subprocess.Popen(
         ["dbus-run-session", "--", *(part.replace("{file}", str(file)) for part in program.command)],
         env={
             **environment,
             "DISPLAY": display.name,
-            "XDG_RUNTIME_DIR": str(runtime),
             "GSETTINGS_BACKEND": "memory",
             "NO_AT_BRIDGE": "1",
             "GTK_A11Y": "none",
