@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,8 @@ SYNC_SECONDS = 5.0
 APPEND_SECONDS = 3.0
 """How often a file that is held open and only appended to is committed."""
 UNMOUNT_SECONDS = 5.0
+FAULT_SECONDS = 1.0
+"""How long to wait after an internal fault, so that one that stays does not fill the log."""
 
 
 class MountError(Exception):
@@ -165,10 +167,13 @@ class _Session:
             await nursery.start(self._stop_on_signal)
             watch = self._memory.watch(somebody_committed)
             try:
-                nursery.start_soon(self._follow)
-                nursery.start_soon(self._keep_synced)
-                nursery.start_soon(self._keep_appended)
-                nursery.start_soon(self._renames.end_overdue_parking)
+                for task in (
+                    self._follow,
+                    self._keep_synced,
+                    self._keep_appended,
+                    self._renames.end_overdue_parking,
+                ):
+                    nursery.start_soon(_go_on, task)
                 nursery.start_soon(self._sweeping.go_on)
                 nursery.start_soon(self._tell_ready)
                 await pyfuse3.main()
@@ -251,6 +256,16 @@ class _Session:
 
     def _staged(self) -> list[FileNode]:
         return [node for node in self._tree.files_below(self._tree.root) if node.has_pending]
+
+
+async def _go_on(task: Callable[[], Awaitable[None]]) -> None:
+    """Run a task that never ends; an internal fault in it is logged, and does not end the mount."""
+    while True:
+        try:
+            await task()
+        except Exception:
+            log.exception("internal fault beside the requests; going on")
+            await trio.sleep(FAULT_SECONDS)
 
 
 def _unmount(mountpoint: str) -> bool:

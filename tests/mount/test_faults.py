@@ -20,6 +20,12 @@ from tests.mount.harness import Mounted, content, errno_of, eventually, open_fd,
 RDWR = os.O_RDWR | os.O_CREAT
 OPERATIONS = "memfs.mount.operations:Operations"
 
+
+def sync(path: Path, flags: int) -> None:
+    with open_fd(path, flags) as fd:
+        os.fsync(fd)
+
+
 # What each kind of request goes through, to break there.
 PLANTED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "lookup": (f"{OPERATIONS}._lookup_virtual", lambda here: os.stat(here / ".memfs")),
@@ -36,6 +42,8 @@ PLANTED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "unlink": ("memfs.mount.saves:Saves.delete", lambda here: os.unlink(here / "a.md")),
     "rename": ("memfs.mount.saves:Saves.rename", lambda here: os.rename(here / "a.md", here / "b.md")),
     "replace": ("memfs.mount.saves:Saves.replace", lambda here: os.rename(here / "a.md.tmp", here / "a.md")),
+    "fsync": ("memfs.port.memory:Memory.sync", lambda here: sync(here / "a.md", os.O_WRONLY)),
+    "fsyncdir": ("memfs.mount.saves:Saves.sync", lambda here: sync(here, os.O_RDONLY | os.O_DIRECTORY)),
     "symlink": ("memfs.mount.tree:Tree.new_link", lambda here: os.symlink("x", here / ".#a.md")),
 }
 
@@ -106,6 +114,43 @@ def test_a_fault_at_the_last_close_leaves_the_file_usable(faulty: Mounted, flags
     assert faulty.text(here / "a.md") == "la"
     (here / "a.md").unlink()
     assert os.listdir(here) == []
+
+
+@pytest.mark.parametrize("task", ["_follow", "_keep_synced", "_keep_appended", "end_overdue_parking"])
+def test_a_bug_beside_the_requests_is_logged_and_the_mount_goes_on(
+    mounting: Mounting, tmp_path: Path, task: str
+) -> None:
+    flag = tmp_path / "flag"
+    inside = {
+        "_follow": "memfs.mount.saves:Saves.catch_up",
+        "_keep_synced": "memfs.port.memory:Memory.maintain",
+        "_keep_appended": "memfs.mount.session:whole_characters",
+        "end_overdue_parking": "memfs.mount.saves:Saves.end_parking",
+    }
+    mounted = mounting(
+        faults={inside[task]: str(flag)},
+        constants={
+            "memfs.mount.session:SYNC_SECONDS": 0.05,
+            "memfs.mount.session:APPEND_SECONDS": 0.05,
+            "memfs.mount.session:FAULT_SECONDS": 0.05,
+            "memfs.mount.renames:PARKED_SECONDS": 0.05,
+        },
+    )
+    flag.touch()
+    write(mounted.path / "a.md", "text")
+    os.rename(mounted.path / "a.md", mounted.path / "a.md~")
+    with open_fd(mounted.path / "b.md", RDWR) as fd:
+        os.write(fd, b"appended")
+        mounted.execute("create", path="/memories/c.md", text="c")
+        eventually(lambda: "internal fault beside the requests" in mounted.log())
+        assert f"PlantedError: {inside[task]}" in mounted.log()
+        flag.unlink()
+        os.write(fd, b" more")
+        eventually(lambda: mounted.text(mounted.path / "b.md"), "appended more")
+    mounted.execute("create", path="/memories/d.md", text="d")
+    eventually(lambda: sorted(os.listdir(mounted.path)), ["a.md~", "b.md", "c.md", "d.md"])
+    eventually(lambda: mounted.text(mounted.path / "a.md"), None)
+    assert mounted.stop() == "ENDED"
 
 
 class TestStoreFails:
