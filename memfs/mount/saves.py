@@ -37,6 +37,8 @@ from memfs.port.store import Busy
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+LATEST_NS = (1 << 63) - 1
+"""The latest time that a store holds, in 2262: a program may set any."""
 JOIN_SECONDS = 2.0
 """How long after a deletion or an emptying a program's new content is the same save."""
 
@@ -319,7 +321,8 @@ class Saves:
         file = scope.file(path)
         if file is not None and file.size == len(data) and self.memory.read(file) == data:
             return _SAME
-        return plan_write(scope, path, data, node.attributes.st_mtime_ns, half.joined if half else None)
+        mtime_ns = min(node.attributes.st_mtime_ns, LATEST_NS)
+        return plan_write(scope, path, data, mtime_ns, half.joined if half else None)
 
     def _take_in(self, outcome: Outcome, own: AnyNode | None) -> None:
         for commit in outcome.commits:

@@ -82,6 +82,13 @@ def test_the_time_of_a_write_survives_a_remount(mounting: Mounting) -> None:
     assert (mounted.path / "a.md").stat().st_mtime_ns == written
 
 
+def test_a_time_that_no_store_holds_is_no_reason_to_refuse_a_save(mount: Mounted, here: Path) -> None:
+    with open_fd(here / "a.md", os.O_WRONLY | os.O_CREAT) as fd:
+        os.write(fd, b"a")
+        os.utime(fd, (1, 1 << 34))  # in the year 2514
+    assert mount.text(here / "a.md") == "a"
+
+
 def test_touch_sets_the_time_and_makes_no_version(mount: Mounted, here: Path) -> None:
     write(here / "a.md", "a")
     run("touch", "-d", "2020-01-02 03:04:05 UTC", here / "a.md")
