@@ -284,13 +284,15 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EEXIST if flags & os.O_EXCL else errno.ESTALE)
         who = self._actors.who(ctx.pid)
         is_scratch = self._naming.file_is_scratch(parent, name, "create", who)
+        scratch = self._area.new() if is_scratch else None
+        if scratch is not None:
+            scratch.truncate(0)  # which may fail, and then there is no file
         node = self._tree.new_file(stat.S_IMODE(mode))
         node.staged = Staged(b"")
         node.staged.pending = True
         self._tree.attach(node, parent, name)
-        if is_scratch:
-            node.scratch = self._area.new()
-            node.scratch.truncate(0)
+        if scratch is not None:
+            node.scratch = scratch
             self._tree.note_scratch(node)
         else:
             node.exclusive = bool(flags & os.O_EXCL)

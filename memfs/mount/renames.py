@@ -142,7 +142,7 @@ class Renames:
         scratch.check_room(len(data))
         try:
             scratch.write(0, data)
-        except OSError:
+        except FUSEError:
             scratch.drop()
             raise
         if target is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyfuse3
@@ -87,17 +89,22 @@ class ScratchFile:
         return os.pread(descriptor, self.size, 0)
 
     def write(self, offset: int, data: bytes) -> None:
-        """Write through; the caller has checked the room."""
+        """Write through; the caller has checked the room. Raises FUSEError, and then nothing has changed."""
         if self._is_dropped:
             return
-        os.pwrite(self._open(), data, offset)
+        with _told_to_the_program():
+            descriptor = self._open()
+            if os.pwrite(descriptor, data, offset) < len(data):
+                os.ftruncate(descriptor, self.size)
+                raise pyfuse3.FUSEError(errno.ENOSPC)
         self._resize(max(self.size, offset + len(data)))
 
     def truncate(self, size: int) -> None:
-        """Cut off, or fill up with NULs."""
+        """Cut off, or fill up with NULs. Raises FUSEError."""
         if self._is_dropped:
             return
-        os.ftruncate(self._open(), size)
+        with _told_to_the_program():
+            os.ftruncate(self._open(), size)
         self._resize(size)
 
     def rest(self) -> None:
@@ -123,3 +130,12 @@ class ScratchFile:
                 self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
         return self._descriptor
+
+
+@contextmanager
+def _told_to_the_program() -> Iterator[None]:
+    """What the disk of the state directory refuses (no room, most likely) is the program's answer."""
+    try:
+        yield
+    except OSError as error:
+        raise pyfuse3.FUSEError(error.errno or errno.EIO) from error

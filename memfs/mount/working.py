@@ -98,8 +98,8 @@ class WorkingCopies:
         try:
             if node.scratch is not None:
                 node.scratch.check_room(offset + len(data))
-                staged.write(offset, data)
                 node.scratch.write(offset, data)
+                staged.write(offset, data)
             else:
                 if not staged.poison:
                     self._check(node, staged, offset, data)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,30 @@ class TestStoreFails:
                 holder.kill()
         write(mounted.path / "a.md", "new")
         assert mounted.text(mounted.path / "a.md") == "new"
+
+    def test_scratch_for_which_the_disk_has_no_room(self, mounting: Mounting, tmp_path: Path) -> None:
+        with small_disk(tmp_path / "disk") as disk:
+            mounted = mounting(state=str(disk))
+            here = mounted.path
+            write(here / "a.md", "memory")
+            with open_fd(here / ".a.md.swp", RDWR) as fd:
+                os.write(fd, b"swap")
+                fill(disk)
+                errors = {errno_of(partial(os.pwrite, fd, b"x" * 4096, 8192 * turn)) for turn in range(1, 9)}
+                assert errors == {errno.ENOSPC}
+                assert os.pread(fd, 100_000, 0) == b"swap"
+                assert os.fstat(fd).st_size == 4
+            assert errno_of(lambda: os.rename(here / "a.md", here / "a.md~")) == errno.ENOSPC
+            assert mounted.text(here / "a.md") == (here / "a.md").read_text() == "memory"
+            for number in range(200):  # until there is no inode left either
+                if errno_of(partial(write, here / f"n{number}.tmp", "")):
+                    break
+            assert errno_of(lambda: os.open(here / "last.tmp", RDWR)) == errno.ENOSPC
+            assert "last.tmp" not in os.listdir(here)
+            (disk / "filler").unlink()
+            write(here / ".a.md.swp", "again")
+            assert (here / ".a.md.swp").read_text() == "again"
+            mounted.close()
 
     def test_state_that_cannot_be_written(self, mounting: Mounting, tmp_path: Path) -> None:
         with small_disk(tmp_path / "disk") as disk:
