@@ -5,6 +5,7 @@ pyfuse3 keeps its session in module state: one mount per process.
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import shutil
@@ -47,6 +48,8 @@ SYNC_SECONDS = 5.0
 APPEND_SECONDS = 3.0
 """How often a file that is held open and only appended to is committed."""
 UNMOUNT_SECONDS = 5.0
+STOP_SECONDS = 45.0
+"""How long a stop may take in all: twice a commit that waits for another process, and an unmount."""
 FAULT_SECONDS = 1.0
 """How long to wait after an internal fault, so that one that stays does not fill the log."""
 
@@ -103,6 +106,7 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
             notices.stop()
             pyfuse3.close(unmount=True)
             fastloop.remove()
+            faulthandler.cancel_dump_traceback_later()
     finally:
         local.close()
         events.close()
@@ -191,6 +195,8 @@ class _Session:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             task_status.started()
             async for _ in signals:
+                # Whatever goes wrong from here on: the stacks are logged, and the next mount replaces this one.
+                faulthandler.dump_traceback_later(STOP_SECONDS, exit=True)
                 # While requests are still served, so that the kernel can hand over what it holds.
                 if not await trio.to_thread.run_sync(
                     partial(_unmount, self._mountpoint), abandon_on_cancel=True
