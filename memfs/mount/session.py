@@ -195,8 +195,8 @@ class _Session:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             task_status.started()
             async for _ in signals:
-                # Whatever goes wrong from here on: the stacks are logged, and the next mount replaces this one.
-                faulthandler.dump_traceback_later(STOP_SECONDS, exit=True)
+                # Whatever goes wrong now: the stacks are logged, and the next mount replaces this one.
+                faulthandler.dump_traceback_later(STOP_SECONDS, exit=True, file=2)
                 # While requests are still served, so that the kernel can hand over what it holds.
                 if not await trio.to_thread.run_sync(
                     partial(_unmount, self._mountpoint), abandon_on_cancel=True

@@ -13,10 +13,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from memfs.cli.eventlog import EventLog
 from memfs.mount.events import KEPT, Events, events_file
 from memfs.port.change import Actor
 from tests.cli.conftest import SECONDS, Place, Shell
+
+pytestmark = pytest.mark.slow
 
 ACTOR = Actor("somebody", "vim", 7)
 

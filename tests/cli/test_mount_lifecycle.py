@@ -16,6 +16,8 @@ import pytest
 
 from tests.cli.conftest import SECONDS, Place, Shell, eventually
 
+pytestmark = pytest.mark.slow
+
 # --- beginning -------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,8 @@ import pytest
 from memfs.mount import lifecycle
 from memfs.mount.lifecycle import Health, MountpointError, check_apart, default_mountpoint, prepare, probe
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def preferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -28,6 +28,8 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "${@:2}"
 STORY = """
 import json, os, signal, subprocess, sys, time
 
+pytestmark = pytest.mark.slow
+
 def memfs(*arguments, status=0):
     done = subprocess.run([sys.executable, "-m", "memfs", *arguments], capture_output=True, text=True)
     assert done.returncode == status, (arguments, done)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Place, Shell
 
+pytestmark = pytest.mark.slow
+
 LATIN = b"caf\xe9"
 
 

@@ -16,6 +16,8 @@ from memfs.mount import lifecycle
 from memfs.mount.lifecycle import own_report
 from tests.cli.conftest import Place, Shell
 
+pytestmark = pytest.mark.slow
+
 
 def status(shell: Shell) -> Any:
     (mount,) = shell("status", "--json").json["mounts"]

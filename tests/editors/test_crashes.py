@@ -14,6 +14,8 @@ from tests.editors.harness import Terminal
 from tests.editors.terminal_editors import EMACS, NANO, VIM, Program
 from tests.mount.harness import content, eventually
 
+pytestmark = pytest.mark.slow
+
 ORIGINAL = "original line\nand another\n"
 UNSAVED = "these words were never saved "
 

@@ -15,6 +15,8 @@ from tests.editors.conftest import MakeEditing
 from tests.editors.harness import Editing
 from tests.mount.harness import eventually, open_fd
 
+pytestmark = pytest.mark.slow
+
 HOUR, DAY = 3600, 24 * 3600
 
 

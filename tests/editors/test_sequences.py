@@ -13,6 +13,8 @@ from tests.editors.harness import Editing
 from tests.editors.looks import text_of
 from tests.mount.harness import errno_of, eventually, open_fd
 
+pytestmark = pytest.mark.slow
+
 OLD = "the old line\n"
 
 

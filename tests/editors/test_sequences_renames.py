@@ -15,6 +15,8 @@ import pytest
 from tests.editors.harness import Editing
 from tests.mount.harness import errno_of, eventually, run
 
+pytestmark = pytest.mark.slow
+
 NOREPLACE, EXCHANGE, WHITEOUT = 1, 2, 4
 
 

@@ -18,6 +18,8 @@ from tests.editors.tools import Tool, prepare
 from tests.editors.tools import run as run_tool
 from tests.mount.harness import errno_of, eventually, open_fd, run
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = "the old line\n", "new\n"
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 

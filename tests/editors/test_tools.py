@@ -10,6 +10,8 @@ from tests.editors.harness import Editing
 from tests.editors.tools import TOOLS, Tool, prepare, run
 from tests.mount.harness import eventually
 
+pytestmark = pytest.mark.slow
+
 OLD = "the old line\n"
 NEW = "a new line\nb and another one\n"
 BACKUPS = {"notes.md~", "notes.md.bak", "notes.md.orig"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,16 @@ def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
+def shared_mounting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounting]:
+    """As ``mounting``, for mounts that several tests of a module share."""
+    with mounts_below(tmp_path_factory.mktemp("shared")) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def mount(shared_mounting: Mounting) -> Mounted:
     """The module's mount, with room for all of its tests."""
-    mounted = Mounted(tmp_path_factory.mktemp("mount"), max_files=100_000, max_total_bytes=1 << 30)
-    try:
-        mounted.start()
-        yield mounted
-    finally:
-        mounted.close()
+    return shared_mounting(max_files=100_000, max_total_bytes=1 << 30)
 
 
 @pytest.fixture
@@ -61,10 +64,17 @@ def here(mount: Mounted) -> Path:
 @pytest.fixture
 def mounting(tmp_path: Path) -> Iterator[Mounting]:
     """Makes mounts of a test's own, started; the orders are the runner's."""
+    with mounts_below(tmp_path) as make:
+        yield make
+
+
+@contextmanager
+def mounts_below(directory: Path) -> Iterator[Mounting]:
+    """Makes mounts, and takes them away at the end."""
     made: list[Mounted] = []
 
     def make(**orders: Any) -> Mounted:
-        mounted = Mounted(tmp_path / f"mount{len(made)}", **orders)
+        mounted = Mounted(directory / f"mount{len(made)}", **orders)
         made.append(mounted)
         mounted.start()
         return mounted

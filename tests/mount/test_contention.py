@@ -18,6 +18,8 @@ from memfs.port.scope import Scope
 from tests.mount.conftest import Mounting
 from tests.mount.harness import Mounted, content, errno_of, eventually, open_fd, write
 
+pytestmark = pytest.mark.slow
+
 RDWR = os.O_RDWR | os.O_CREAT
 
 
@@ -262,15 +264,17 @@ def test_replacing_a_file_that_is_replaced(mount: Mounted, here: Path) -> None:
     assert (here / "a.md").read_text() == "mine"
 
 
+@pytest.fixture(scope="module")
+def impatient(shared_mounting: Mounting) -> Mounted:
+    """A mount that waits half a second for whoever holds the scope."""
+    return shared_mounting(constants={"memfs.stores.sqlite.gate:PATIENCE": 0.5})
+
+
 class TestNoBound:
     """Whoever holds the scope for too long does not hold up the mount for ever."""
 
-    @pytest.fixture
-    def impatient(self, mounting: Mounting) -> Mounted:
-        return mounting(constants={"memfs.stores.sqlite.gate:PATIENCE": 0.5})
-
     def test_a_save_fails_with_eio_and_the_old_content_stays(self, impatient: Mounted) -> None:
-        file = impatient.path / "a.md"
+        file = impatient.path / "old.md"
         write(file, "old")
         fd = os.open(file, os.O_WRONLY | os.O_TRUNC)
         os.write(fd, b"new")
@@ -281,25 +285,27 @@ class TestNoBound:
 
     @pytest.mark.parametrize("what", ["unlink", "rename", "truncate"])
     def test_a_change_fails_with_eio_and_nothing_has_changed(self, impatient: Mounted, what: str) -> None:
-        file = impatient.path / "a.md"
+        here = impatient.path / what
+        here.mkdir()
+        file = here / "a.md"
         write(file, "old")
         with in_the_middle_of(impatient, Create("/memories/c.md", "c")):
             match what:
                 case "unlink":
                     assert errno_of(file.unlink) == errno.EIO
                 case "rename":
-                    assert errno_of(lambda: os.rename(file, impatient.path / "b.md")) == errno.EIO
+                    assert errno_of(lambda: os.rename(file, here / "b.md")) == errno.EIO
                 case _:
                     assert errno_of(lambda: os.truncate(file, 1)) == errno.EIO
-            assert os.listdir(impatient.path) == ["a.md"]
+            assert os.listdir(here) == ["a.md"]
             assert file.read_text() == "old"
 
     def test_it_works_again_as_soon_as_the_scope_is_free(self, impatient: Mounted) -> None:
-        file = impatient.path / "a.md"
+        file = impatient.path / "new.md"
         with in_the_middle_of(impatient, Create("/memories/c.md", "c")):
             fd = os.open(file, RDWR)
             os.write(fd, b"lost, and its program knows")
             assert errno_of(lambda: os.close(fd)) == errno.EIO
         write(file, "new")
         assert impatient.text(file) == "new"
-        eventually(lambda: sorted(os.listdir(impatient.path)), ["a.md", "c.md"])
+        eventually(lambda: content(impatient.path / "c.md"), "c")

@@ -18,6 +18,8 @@ import pytest
 from tests.mount.conftest import Mounting
 from tests.mount.harness import Mounted, content, errno_of, eventually, open_fd, write
 
+pytestmark = pytest.mark.slow
+
 RDWR = os.O_RDWR | os.O_CREAT
 OPERATIONS = "memfs.mount.operations:Operations"
 

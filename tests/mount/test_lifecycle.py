@@ -16,6 +16,8 @@ from tests.mount.conftest import Mounting
 from tests.mount.harness import Mounted, content, errno_of, eventually, open_fd, write
 from tests.mount.watchdog import minor_of
 
+pytestmark = pytest.mark.slow
+
 RDWR = os.O_RDWR | os.O_CREAT
 STOPS = [None, signal.SIGTERM, signal.SIGINT]
 
@@ -230,9 +232,9 @@ class TestStop:
 class TestReadOnly:
     """Nothing can be changed, and everything read."""
 
-    @pytest.fixture
-    def mounted(self, mounting: Mounting) -> Mounted:
-        mounted = mounting()
+    @pytest.fixture(scope="class")
+    def mounted(self, shared_mounting: Mounting) -> Mounted:
+        mounted = shared_mounting()
         (mounted.path / "sub").mkdir()
         write(mounted.path / "a.md", "text")
         mounted.stop()

@@ -24,6 +24,8 @@ import pytest
 
 from tests.mount.harness import Mounted, errno_of, eventually, open_fd, write
 
+pytestmark = pytest.mark.slow
+
 CREATE = os.O_WRONLY | os.O_CREAT
 Action = Callable[[Path], object]
 

@@ -18,6 +18,8 @@ QUICK_SECONDS = 2.0
 # Each program works until its time is over; errors that a race explains are expected.
 PROGRAM = """
 import errno, mmap, os, random, sys, time
+
+pytestmark = pytest.mark.slow
 root, kind, seed, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 choose = random.Random(seed)
 end = time.monotonic() + seconds

@@ -11,6 +11,8 @@ import pytest
 
 from tests.mount.harness import Mounted, content, eventually, open_fd, run, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mounted, Mounted]]:
