@@ -229,24 +229,26 @@ class TestStop:
         assert all(mounted.text(mounted.path / f"n{number}.md") == "" for number in range(10))
 
 
+@pytest.fixture(scope="module")
+def read_only(shared_mounting: Mounting) -> Mounted:
+    """A mount that can only be read, with a file and a directory in it."""
+    mounted = shared_mounting()
+    (mounted.path / "sub").mkdir()
+    write(mounted.path / "a.md", "text")
+    mounted.stop()
+    mounted.start(options={"read_only": True})
+    return mounted
+
+
 class TestReadOnly:
     """Nothing can be changed, and everything read."""
 
-    @pytest.fixture(scope="class")
-    def mounted(self, shared_mounting: Mounting) -> Mounted:
-        mounted = shared_mounting()
-        (mounted.path / "sub").mkdir()
-        write(mounted.path / "a.md", "text")
-        mounted.stop()
-        mounted.start(options={"read_only": True})
-        return mounted
+    def test_reading_works(self, read_only: Mounted) -> None:
+        assert sorted(os.listdir(read_only.path)) == ["a.md", "sub"]
+        assert (read_only.path / "a.md").read_text() == "text"
 
-    def test_reading_works(self, mounted: Mounted) -> None:
-        assert sorted(os.listdir(mounted.path)) == ["a.md", "sub"]
-        assert (mounted.path / "a.md").read_text() == "text"
-
-    def test_every_change_says_that_it_is_read_only(self, mounted: Mounted) -> None:
-        here = mounted.path
+    def test_every_change_says_that_it_is_read_only(self, read_only: Mounted) -> None:
+        here = read_only.path
         changes = [
             lambda: os.open(here / "b.md", RDWR),
             lambda: os.open(here / "a.md", os.O_WRONLY),
@@ -261,10 +263,10 @@ class TestReadOnly:
         ]
         assert [errno_of(change) for change in changes] == [errno.EROFS] * len(changes)
 
-    def test_what_others_change_is_seen(self, mounted: Mounted) -> None:
-        assert (mounted.path / "a.md").read_text() == "text"
-        mounted.execute("create", path="/memories/a.md", text="changed")
-        eventually(lambda: content(mounted.path / "a.md"), "changed")
+    def test_what_others_change_is_seen(self, read_only: Mounted) -> None:
+        assert (read_only.path / "a.md").read_text() == "text"
+        read_only.execute("create", path="/memories/a.md", text="changed")
+        eventually(lambda: content(read_only.path / "a.md"), "changed")
 
 
 def test_a_dead_mount_answers_that_it_is_not_connected(mounting: Mounting) -> None:
