@@ -14,6 +14,8 @@ import pytest
 
 from tests.cli.conftest import ROOT, SECONDS, Shell, require_fuse
 
+pytestmark = pytest.mark.slow
+
 NOBODY = 65534
 # In a mount namespace of its own: /dev/fuse is for everybody there, as systemd has it on real machines,
 # and whatever stays mounted goes with it.
@@ -27,8 +29,6 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "${@:2}"
 """
 STORY = """
 import json, os, signal, subprocess, sys, time
-
-pytestmark = pytest.mark.slow
 
 def memfs(*arguments, status=0):
     done = subprocess.run([sys.executable, "-m", "memfs", *arguments], capture_output=True, text=True)

@@ -12,14 +12,13 @@ import pytest
 from tests.mount.conftest import Mounting
 from tests.mount.harness import Mounted, content, eventually
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 SECONDS = 20.0
-QUICK_SECONDS = 2.0
 
 # Each program works until its time is over; errors that a race explains are expected.
 PROGRAM = """
 import errno, mmap, os, random, sys, time
-
-pytestmark = pytest.mark.slow
 root, kind, seed, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 choose = random.Random(seed)
 end = time.monotonic() + seconds
@@ -89,16 +88,16 @@ print(done)
 """
 
 
-def work(mounted: Mounted, url: str, seconds: float, others: list[Path]) -> None:
+def work(mounted: Mounted, url: str, others: list[Path]) -> None:
     orders: list[list[str]] = []
     for number, root in enumerate([mounted.path, *others]):
         for kind in ("reader", "writer", "writer", "mover"):
-            orders.append([PROGRAM, str(root), kind, str(len(orders) + number), str(seconds)])
-    orders += [[AT_THE_PORT, url, str(seed), str(seconds)] for seed in range(2)]
+            orders.append([PROGRAM, str(root), kind, str(len(orders) + number), str(SECONDS)])
+    orders += [[AT_THE_PORT, url, str(seed), str(SECONDS)] for seed in range(2)]
     programs = [start(*order) for order in orders]
     try:
         for program in programs:
-            output, errors = program.communicate(timeout=seconds * 4 + 60)
+            output, errors = program.communicate(timeout=SECONDS * 4 + 60)
             assert (program.returncode, errors) == (0, "")
             assert int(output) > 0
     finally:
@@ -131,25 +130,19 @@ def check(mounted: Mounted, others: list[Path]) -> None:
     assert mounted.log().count("Traceback") == 0, mounted.log()
 
 
-@pytest.mark.parametrize(
-    "seconds",
-    [QUICK_SECONDS, pytest.param(SECONDS, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
-)
-def test_everybody_at_once(mounting: Mounting, tmp_path: Path, seconds: float) -> None:
+def test_everybody_at_once(mounting: Mounting, tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 'store'}"
     mounted = mounting(url=url, constants={"memfs.mount.renames:PARKED_SECONDS": 0.05})
-    work(mounted, url, seconds, [])
+    work(mounted, url, [])
     check(mounted, [])
     assert os.listdir(mounted.path)
     assert mounted.stop() == "ENDED"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_everybody_at_once_on_two_mounts(mounting: Mounting, tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 'store'}"
     quick = {"memfs.mount.renames:PARKED_SECONDS": 0.05}
     one, two = mounting(url=url, constants=quick), mounting(url=url, constants=quick)
-    work(one, url, SECONDS, [two.path])
+    work(one, url, [two.path])
     check(one, [two.path])
     assert two.log().count("Traceback") == 0, two.log()
