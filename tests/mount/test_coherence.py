@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import mmap
 import os
 import subprocess
@@ -387,3 +388,32 @@ def test_what_a_mount_writes_is_read_by_a_port_in_a_shell(mount: Mounted, here: 
     )
     url = f"sqlite:{mount.path.parent / 'store'}"
     assert run(sys.executable, "-c", code, url, mount.port_path(here / "a.md")) == "from the mount\n"
+
+
+def test_a_program_at_memfs_port_and_the_mount_see_each_other(mount: Mounted, here: Path) -> None:
+    url = f"sqlite:{mount.path.parent / 'store'}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "memfs", "port", "--store", url, "--scope", "work"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as port:
+
+        def command(**fields: object) -> dict[str, object]:
+            assert port.stdin is not None
+            assert port.stdout is not None
+            port.stdin.write(json.dumps(fields) + "\n")
+            port.stdin.flush()
+            result: dict[str, object] = json.loads(port.stdout.readline())
+            return result
+
+        path = mount.port_path(here / "a.md")
+        assert command(command="create", path=path, text="from the port")["ok"]
+        eventually(lambda: content(here / "a.md"), "from the port")
+        write(here / "a.md", "from the mount")
+        value = command(command="view", path=path)["value"]
+        assert isinstance(value, dict)
+        assert value["text"] == "from the mount"
+        assert port.stdin is not None
+        port.stdin.close()
+        assert port.wait(30) == 0
