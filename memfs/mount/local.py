@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,15 @@ class Entry(NamedTuple):
     mode: int = 0
     data: str = ""
     made_ns: int = 0
+
+
+def _is_well_formed(kind: Any, mode: Any, data: Any, made_ns: Any) -> bool:
+    return (
+        kind in ("directory", "file", "link")
+        and isinstance(mode, int)
+        and isinstance(data, str)
+        and isinstance(made_ns, int)
+    )
 
 
 class Local:
@@ -88,12 +97,15 @@ class Local:
         for line in lines:
             try:
                 path, *fields = json.loads(line)
-            except ValueError:
-                continue  # cut short by a crash
-            if fields:
-                entries[path] = Entry(*fields)
-            else:
+                entry = Entry(*fields) if fields else None
+            except (ValueError, TypeError):
+                continue  # cut short by a crash, or not ours
+            if not isinstance(path, str) or not path.startswith("/"):
+                continue
+            if entry is None:
                 entries.pop(path, None)
+            elif _is_well_formed(*entry):
+                entries[path] = entry
         return entries
 
     def _rewrite(self) -> int:

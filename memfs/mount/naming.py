@@ -31,6 +31,7 @@ class Naming:
         """Whether a file called *name* in *parent* is scratch; else it is a memory's name."""
         text = self._decoded(parent, name, operation, who)
         if parent.holds_scratch:
+            self._check_length(parent, name, operation, who)
             return True
         if self._is_memorys(text):
             self._check_path(parent, text, operation, who)
@@ -60,6 +61,7 @@ class Naming:
             )
             raise self._saves.refusal(operation, error, who, errno.EPERM)
         if parent.holds_scratch or is_scratch_directory(text):
+            self._check_length(parent, name, operation, who)
             return True
         if is_segment(text):
             self._check_path(parent, text, operation, who)
@@ -80,6 +82,17 @@ class Naming:
     def _check_path(self, parent: Directory, name: str, operation: str, who: Who) -> None:
         error = path_error(self._path(parent, name))
         if error is not None:
+            raise self._saves.refusal(operation, error, who, errno.ENAMETOOLONG)
+
+    def _check_length(self, parent: Directory, name: bytes, operation: str, who: Who) -> None:
+        """Scratch may have any name, but no longer path than a memory."""
+        path = self._tree.path_of(parent)
+        if len(path.encode("utf-8", "surrogateescape")) + 1 + len(name) > MAX_PATH_BYTES:
+            error = PortError(
+                ErrorCode.INVALID_PATH,
+                f"A path below {path} would have more than {MAX_PATH_BYTES} bytes.",
+                path,
+            )
             raise self._saves.refusal(operation, error, who, errno.ENAMETOOLONG)
 
     def _decoded(self, parent: Directory, name: bytes, operation: str, who: Who) -> str:

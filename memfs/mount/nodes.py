@@ -67,7 +67,12 @@ class Directory(Node):
     @property
     def holds_scratch(self) -> bool:
         """Whether everything in it is scratch: for its own name, or that of one above it."""
-        return self.is_scratch or self.in_scratch
+        at: Directory | None = self
+        while at is not None:  # not recursive: a tree may be as deep as a path is long
+            if at.is_scratch:
+                return True
+            at = at.parent
+        return False
 
 
 class Parked:

@@ -27,8 +27,9 @@ from memfs.mount.saves import Saves
 from memfs.mount.scratch_area import ScratchArea
 from memfs.mount.staging import Staged
 from memfs.mount.tree import Tree
-from memfs.mount.working import WorkingCopies
+from memfs.mount.working import WorkingCopies, no_room_in_scratch
 from memfs.port.errors import ErrorCode, PortError
+from memfs.port.names import MAX_PATH_BYTES
 
 PARKED_SECONDS = 2.0
 """How long the store keeps a memory whose name has gone, for the new file that a save brings."""
@@ -139,7 +140,9 @@ class Renames:
             raise FUSEError(errno.ENOENT)  # somebody else was faster
         target = parent.children.get(name)
         scratch = self._area.new()
-        scratch.check_room(len(data))
+        if not scratch.has_room(len(data)):
+            path = f"{self._tree.path_of(parent)}/{name.decode('utf-8', 'surrogateescape')}"
+            raise self._saves.refusal("rename", no_room_in_scratch(path), who)
         try:
             scratch.write(0, data)
         except FUSEError:
@@ -170,6 +173,9 @@ class Renames:
                 raise FUSEError(errno.EINVAL)
             at = at.parent
         to_scratch = self._naming.directory_is_scratch(parent, name, "rename", who)
+        grows_by = len(self._tree.path_of(parent)) + 1 + len(name) - len(self._tree.path_of(node))
+        if grows_by > 0 and self._tree.longest_path_below(node) + grows_by > MAX_PATH_BYTES:
+            raise FUSEError(errno.ENAMETOOLONG)
         if to_scratch and node.holds_scratch:
             self._tree.move(node, parent, name, time.time_ns())
         elif to_scratch or node.holds_scratch:

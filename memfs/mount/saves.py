@@ -112,6 +112,13 @@ class Saves:
         staged.saving = True
         try:
             outcome = await self._perform("create", planner, node, node.writer)
+        except Exception:
+            staged.pending = True
+            fault = PortError(
+                ErrorCode.STORAGE_ERROR, f"{path} was not saved, by a fault in the mount.", path
+            )
+            staged.poisoned(errno.EIO, self.refused("write", fault, node.writer))
+            raise
         finally:
             staged.saving = False
         if not outcome.result.ok:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,14 +21,23 @@ MAX_FILE_BYTES = 1 << 20
 MAX_TOTAL_BYTES = 16 << 20
 
 
+_NAME = re.compile(r"[0-9a-f]{1,16}")
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    return _NAME.fullmatch(entry.name) is not None and entry.is_file(follow_symlinks=False)
+
+
 class ScratchArea:
     """All scratch bytes of one mount."""
 
     def __init__(self, state: Path) -> None:
         self._directory = state / "scratch"
         self._directory.mkdir(mode=0o700, exist_ok=True)
-        self.used = sum(entry.stat().st_size for entry in os.scandir(self._directory))
-        self._next = 1 + max((int(name, 16) for name in os.listdir(self._directory)), default=0)
+        # What else may lie there (a file manager's notes, a copy) is left alone.
+        ours = [entry for entry in os.scandir(self._directory) if _is_ours(entry)]
+        self.used = sum(entry.stat(follow_symlinks=False).st_size for entry in ours)
+        self._next = 1 + max((int(entry.name, 16) for entry in ours), default=0)
 
     def new(self) -> ScratchFile:
         """An empty file."""
@@ -39,15 +49,16 @@ class ScratchArea:
         """The file that an earlier process left, or None where it is gone."""
         path = self._directory / name
         try:
-            return ScratchFile(self, path, path.stat().st_size)
+            size = path.lstat().st_size
         except OSError:
             return None
+        return ScratchFile(self, path, size) if _NAME.fullmatch(name) and path.is_file() else None
 
     def drop_unknown(self, known: set[str]) -> None:
         """Remove what no entry refers to any more: a crash came between the two."""
         for entry in list(os.scandir(self._directory)):
-            if entry.name not in known:
-                self.used -= entry.stat().st_size
+            if _is_ours(entry) and entry.name not in known:
+                self.used -= entry.stat(follow_symlinks=False).st_size
                 os.unlink(entry.path)
 
 
@@ -76,12 +87,11 @@ class ScratchFile:
         except OSError:
             return time.time_ns()
 
-    def check_room(self, size: int) -> None:
-        """Raise ENOSPC where the file may not grow to *size* bytes."""
-        if size > self.size and (
-            size > MAX_FILE_BYTES or self._area.used + size - self.size > MAX_TOTAL_BYTES
-        ):
-            raise pyfuse3.FUSEError(errno.ENOSPC)
+    def has_room(self, size: int) -> bool:
+        """Whether the file may grow to *size* bytes."""
+        return size <= self.size or (
+            size <= MAX_FILE_BYTES and self._area.used + size - self.size <= MAX_TOTAL_BYTES
+        )
 
     def load(self) -> bytes:
         """All bytes."""

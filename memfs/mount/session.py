@@ -22,6 +22,7 @@ import trio
 from pyfuse3 import FUSEError
 
 from memfs.mount import fastloop
+from memfs.mount.actors import NOBODY
 from memfs.mount.events import Events
 from memfs.mount.following import Following
 from memfs.mount.local import Local
@@ -38,7 +39,7 @@ from memfs.mount.sweep import Sweeping
 from memfs.mount.tree import Tree
 from memfs.mount.virtual import VirtualTree
 from memfs.mount.working import WorkingCopies
-from memfs.port.errors import StoreError
+from memfs.port.errors import PortError, StoreError
 from memfs.port.memory import Memory
 
 log = logging.getLogger(__name__)
@@ -223,6 +224,7 @@ class _Session:
                 await self._saves.sync()
                 await trio.to_thread.run_sync(self._memory.maintain)
             except StoreError as error:
+                self._saves.refused("sync", PortError(error.code, error.message), NOBODY)
                 log.error("the store cannot be synced: %s", error)
 
     async def _keep_appended(self) -> None:
@@ -251,6 +253,7 @@ class _Session:
         try:
             await trio.to_thread.run_sync(self._memory.sync)
         except StoreError as error:
+            self._saves.refused("sync", PortError(error.code, error.message), NOBODY)
             log.error("the store cannot be synced: %s", error)
 
     async def _commit_all(self) -> None:

@@ -151,8 +151,8 @@ class Tree:
         at: Directory | None = directory
         while at is not None and at is not self.root and not at.is_gone:
             path = self.path_of(at)
-            if self.scope().is_directory(path):
-                return
+            if self.scope().is_directory(path) or self._local.get(path) is not None:
+                return  # with what is above it
             self._local.put(path, Entry("directory"))
             at = at.parent
 
@@ -221,6 +221,20 @@ class Tree:
         """Drop a node that has neither name nor user."""
         if node.is_gone and node is not self.root and not node.lookups and not node.opens:
             self.by_inode.pop(node.inode, None)
+
+    def longest_path_below(self, directory: Directory) -> int:
+        """The characters of the longest path in *directory*, at any depth."""
+        longest = 0
+        directories = [(directory, len(self.path_of(directory)))]
+        while directories:
+            at, length = directories.pop()
+            longest = max(longest, length)
+            for name, child in at.children.items():
+                if isinstance(child, Directory):
+                    directories.append((child, length + 1 + len(name)))
+                else:
+                    longest = max(longest, length + 1 + len(name))
+        return longest
 
     def files_below(self, directory: Directory) -> Iterator[FileNode]:
         """Every file node below *directory*, at any depth."""

@@ -20,6 +20,7 @@ from memfs.mount.handles import FileHandle
 from memfs.mount.nodes import FileNode
 from memfs.mount.rejected import Rejected
 from memfs.mount.saves import Saves, no_utf8
+from memfs.mount.scratch_area import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from memfs.mount.staging import Staged, may_be_utf8
 from memfs.mount.tree import Tree
 from memfs.port.errors import ErrorCode, PortError
@@ -97,7 +98,7 @@ class WorkingCopies:
         node.writer = handle.who
         try:
             if node.scratch is not None:
-                node.scratch.check_room(offset + len(data))
+                self._check_scratch(node, offset + len(data))
                 node.scratch.write(offset, data)
                 staged.write(offset, data)
             else:
@@ -116,7 +117,7 @@ class WorkingCopies:
     async def truncate(self, node: FileNode, size: int) -> None:
         """Cut off or fill up the working copy."""
         if node.scratch is not None:
-            node.scratch.check_room(size)
+            self._check_scratch(node, size)
         elif size > self._size_limit():
             error = too_large(self._path(node), size, self._saves.memory.policy.limits)
             raise self._saves.refusal("truncate", error, node.writer)
@@ -199,6 +200,8 @@ class WorkingCopies:
                 await self._saves.commit(node)
         except FUSEError as error:
             log.warning("a save was refused when its file was closed: %s", error)
+        except Exception:
+            log.exception("a save failed when its file was closed")
         finally:
             node.writers -= 1
         if node.writers or staged is None or node.is_scratch or node.staged is not staged:
@@ -235,6 +238,12 @@ class WorkingCopies:
             return
         staged.poisoned(number, self._saves.refused("write", error, node.writer))
 
+    def _check_scratch(self, node: FileNode, size: int) -> None:
+        """Refuse what the bounds of scratch have no room for."""
+        assert node.scratch is not None
+        if not node.scratch.has_room(size):
+            raise self._saves.refusal("write", no_room_in_scratch(self._path(node)), node.writer)
+
     def _size_limit(self) -> int:
         limits = self._saves.memory.policy.limits
         return min(limits.max_file_bytes, limits.max_total_bytes)
@@ -246,6 +255,16 @@ class WorkingCopies:
         """Stat shows what is staged: a size that lags cuts off what an editor reads back."""
         node.set_size(len(staged.buffer))
         node.set_time(time.time_ns())
+
+
+def no_room_in_scratch(path: str) -> PortError:
+    """The refusal of a temporary file that is too large, or of one too many."""
+    return PortError(
+        ErrorCode.LIMIT_EXCEEDED,
+        f"{path} has no room: a mount keeps {MAX_FILE_BYTES >> 20} MiB of one temporary file and "
+        f"{MAX_TOTAL_BYTES >> 20} MiB of all.",
+        path,
+    )
 
 
 def _internal_fault(path: str) -> PortError:

@@ -83,6 +83,7 @@ class SqliteStore:
             self._connection = connect(files, relaxed)
             self._reader = connect(files, relaxed)
             self._reader.set_busy_timeout(BUSY_MS)
+        self._opened = _identity(files)
         self._reading = threading.Lock()
         self._seen = -1
         # The version this connection committed last, while nobody else has committed since; and the scope's,
@@ -130,6 +131,11 @@ class SqliteStore:
         """The gate, then SQLite's write lock: what is read from here on is the newest state."""
         self._gate.acquire(wait)
         self._head = None
+        if _identity(self._files) != self._opened:
+            self._gate.release()
+            raise UnsafeStorage(
+                f"{self._files.database} was removed or replaced while it was open; open the memory again."
+            )
         try:
             self._connection.set_busy_timeout(BUSY_MS if wait else 0)
             self._connection.execute("BEGIN IMMEDIATE")
@@ -313,6 +319,15 @@ class SqliteStore:
         )
         key: int | None = found[0][0]
         return key
+
+
+def _identity(files: ScopeFiles) -> tuple[int, int] | None:
+    """Which file the database is: a commit to one that has lost its name would be lost with it."""
+    try:
+        status = os.stat(files.database)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _check_files(files: Sequence[File], database: Path) -> None:
