@@ -91,6 +91,8 @@ class Renames:
                     await self._saves.end_parking(parked)
             deadlines = [parked.deadline for parked in self._tree.parked if parked.heir is None]
             wait = max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else float("inf")
+            if self._tree.parked:
+                wait = min(wait, PARKED_SECONDS)  # an heir may be given up, and nobody says so here
             with trio.move_on_after(wait):
                 await self.parking.wait()
 

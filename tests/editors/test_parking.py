@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,16 @@ def test_the_port_still_has_it(mount: Editing, memory: Path, backup: Path) -> No
     """An agent sees the old memory until the save is there: a creation by it would replace."""
     error = failure(mount.memory, "rename", oldPath="/memories/below/other.md", newPath="/memories/notes.md")
     assert error.code is ErrorCode.ALREADY_EXISTS
+
+
+def test_a_name_whose_heir_is_given_up_late_is_a_deletion_all_the_same(editing: MakeEditing) -> None:
+    mount = editing(files={"notes.md": OLD}, constants={"memfs.mount.renames:PARKED_SECONDS": 0.3})
+    memory = mount.path / "notes.md"
+    memory.rename(mount.path / "notes.md~")
+    heir = os.open(memory, os.O_RDWR | os.O_CREAT)
+    time.sleep(1)  # nothing is due while the new file is there
+    assert mount.stored() == {"notes.md": OLD}
+    memory.unlink()
+    os.close(heir)
+    eventually(mount.stored, {})
+    assert (mount.path / "notes.md~").read_text() == OLD
