@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -224,6 +226,19 @@ def test_a_second_close_promises_as_much_as_the_first(mount: Mounted, here: Path
         assert second.waits
     assert (first.errno(), second.errno()) == (0, 0)
     assert mount.text(here / "a.md") == "one two"
+
+
+def test_a_program_that_is_killed_while_it_closes_has_saved(mount: Mounted, here: Path) -> None:
+    code = "import os; fd = os.open('a.md', os.O_WRONLY | os.O_CREAT); os.write(fd, b'text'); os.close(fd)"
+    with in_the_middle_of(mount, Create(at(mount, here / "c.md"), "c")):
+        program = subprocess.Popen([sys.executable, "-S", "-c", code], cwd=here)
+        eventually(lambda: content(here / "a.md"), "text")
+        time.sleep(0.1)
+        program.kill()
+    program.wait()
+    eventually(lambda: mount.text(here / "a.md"), "text")
+    write(here / "b.md", "the mount serves on")
+    assert mount.text(here / "b.md") == "the mount serves on"
 
 
 def test_what_is_written_while_a_commit_waits_is_committed_too(mount: Mounted, here: Path) -> None:

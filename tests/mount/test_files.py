@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,19 @@ def test_appenders_on_two_handles_do_not_overwrite_each_other(here: Path) -> Non
         for number in range(10):
             os.write(one if number % 2 else two, f"{number}\n".encode())
     assert file.read_text() == "".join(f"{number}\n" for number in range(10))
+
+
+@pytest.mark.parametrize("flags", ["os.O_WRONLY", "os.O_RDWR"])
+def test_appenders_in_several_processes_lose_nothing(mount: Mounted, here: Path, flags: str) -> None:
+    code = (
+        f"import os, sys; fd = os.open(sys.argv[1], {flags} | os.O_CREAT | os.O_APPEND)\n"
+        "for number in range(100): os.write(fd, f'{os.getpid()}-{number}\\n'.encode())"
+    )
+    programs = [subprocess.Popen([sys.executable, "-S", "-c", code, here / "log.md"]) for _ in range(3)]
+    assert [program.wait(60) for program in programs] == [0, 0, 0]
+    lines = (here / "log.md").read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 300
+    eventually(lambda: mount.text(here / "log.md"), (here / "log.md").read_text())
 
 
 def test_o_trunc_leaves_no_old_tail(mount: Mounted, here: Path) -> None:

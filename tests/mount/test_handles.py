@@ -238,6 +238,18 @@ class TestSharedMapping:
             mapping[0:3] = b"XYZ"
         assert mount.text(file) == "abcdef"
 
+    def test_what_no_memory_can_hold_is_refused_at_msync_and_close(self, mount: Mounted, here: Path) -> None:
+        file = here / "notes.md"
+        write(file, "abcdef")
+        fd = os.open(file, os.O_RDWR)
+        with mmap.mmap(fd, 0) as mapping:
+            mapping[0:3] = b"\xff\xfe\xfd"
+            assert errno_of(mapping.flush) != 0
+            assert errno_of(lambda: os.fsync(fd)) == errno.EILSEQ
+        assert errno_of(lambda: os.close(fd)) == errno.EILSEQ
+        eventually(file.read_bytes, b"abcdef")
+        assert mount.text(file) == "abcdef"
+
     def test_a_mapping_outlives_the_name(self, here: Path) -> None:
         file = here / "notes.md"
         write(file, "abcdef")

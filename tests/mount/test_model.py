@@ -36,7 +36,7 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],
 )
-DEEP = settings(QUICK, max_examples=120, stateful_step_count=60, phases=[Phase.generate, Phase.shrink])
+DEEP = settings(QUICK, max_examples=70, stateful_step_count=60, phases=[Phase.generate, Phase.shrink])
 
 DIRECTORIES = ["", "d/", "e/", "d/e/", "a.md/", "missing/"]
 MEMORIES = ["a.md", "b.md", "c.txt"]
