@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -49,6 +50,14 @@ def crashes(tool: Tool, mount: Editing, tmp_path: Path, old: str) -> Iterator[in
         mount.kill()
         mount.start(constants={AT: 0})
         yield step
+        clear_up(mount.path)
+
+
+def clear_up(directory: Path) -> None:
+    """What the crashed program left in scratch survives, as it should; the next run is to begin without."""
+    for left in directory.iterdir():
+        if left.name != "notes.md":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def is_alive(mount: Editing) -> bool:
