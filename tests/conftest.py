@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -28,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how deep to search, and keep all tests away from the data of whoever runs them."""
     thorough = ON_CI or config.option.markexpr == "slow"
     settings.load_profile("thorough" if thorough else "quick")
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's is inherited, and a daemon honours it
     home = Path(tempfile.mkdtemp(prefix="memfs-home-"))
     config.stash[HOME] = home
     config.stash[ENVIRONMENT] = dict(os.environ)
