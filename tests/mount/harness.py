@@ -115,15 +115,20 @@ class Mounted:
         os.kill(self.pid, signal.SIGKILL)
         self.discard()
 
+    def let_go(self) -> None:
+        """Close the daemon's input, as the system does when this process dies."""
+        assert self._daemon is not None, "not mounted"
+        assert self._daemon.stdin is not None
+        self._daemon.stdin.close()
+
     def discard(self) -> None:
         """Whatever is left of the mount is gone after this."""
         daemon, self._daemon = self._daemon, None
         if minor_of(str(self.path)) is not None:
             unmount_lazily(str(self.path))
         if daemon is not None:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError), daemon:  # which closes the pipes and waits
                 daemon.kill()
-            daemon.communicate()
         WATCHDOG.dismiss(str(self.path))
 
     def remount(self) -> None:
