@@ -201,7 +201,9 @@ class WorkingCopies:
         except FUSEError as error:
             log.warning("a save was refused when its file was closed: %s", error)
         except Exception:
-            log.exception("a save failed when its file was closed")
+            log.exception("internal fault in a save when its file was closed")
+            if staged is not None and not staged.poison:  # so that its bytes are given up, and kept aside
+                staged.poisoned(errno.EIO, _internal_fault(self._path(node)))
         finally:
             node.writers -= 1
         if node.writers or staged is None or node.is_scratch or node.staged is not staged:
