@@ -114,9 +114,11 @@ def test_several_mounts_are_told_apart_unless_one_is_in_one(shell: Shell, place:
     other = other_place(place, "other")
     place.mount()
     other.mount("--scope", "other")
-    refuse(place, "1.png")
-    refuse(other, "2.png")
-    refuse(place, "3.png")
+    for at, name in ((place, "1.png"), (other, "2.png"), (place, "3.png")):
+        refuse(at, name)
+        # Times are in milliseconds: the next one is to be later, whichever mount tells it.
+        while name not in shell("events", str(at.directory)).done():
+            pass
     lines = shell("events").done().splitlines()
     assert [line.split("  ")[0] for line in lines] == [str(at.directory) for at in (place, other, place)]
     assert [json.loads(line)["mountpoint"] for line in shell("events", "--json").out.splitlines()] == [
