@@ -19,6 +19,7 @@ class Session:
         self.terminal = terminal
         self.program = program
         self._answered = False
+        self._edits_on = False
         mount.make_home()
         for name, text in program.configuration.items():
             path = mount.home / name
@@ -44,6 +45,11 @@ class Session:
 
     def answered(self) -> bool:
         """Answer what the program asks before it saves once more, if it asks; always true."""
+        asks_to_edit = self.program.asks_to_edit
+        if asks_to_edit and not self._edits_on and re.search(asks_to_edit, self.terminal.text()):
+            self._edits_on = True
+            self.go(("y",))
+            self.save()
         asks = self.program.asks
         if asks and not self._answered and re.search(asks, self.terminal.text()):
             self._answered = True

@@ -62,6 +62,8 @@ class Program:
     """What it may want to know when a save follows a refused one, for it finds the file's time changed."""
     confirm: Steps = ()
     """The answer."""
+    asks_to_edit: str = ""
+    """What it asks where it takes a refused save for somebody else's; after a yes, it is to save again."""
     left: frozenset[str] = frozenset()
     configuration: Mapping[str, str] = field(default_factory=dict)
     ignores_close: bool = False
@@ -133,6 +135,7 @@ EMACS = Program(
     read_only=r"read-only|No changes need",
     asks=r"Save anyway",
     confirm=("yes", "<Enter>"),
+    asks_to_edit=r"really edit the buffer",
     left=BACKUP,
 )
 MG = Program(
@@ -216,6 +219,7 @@ TERMINAL = (
         family=Family.REPLACE,
         # It holds the buffer for saved and the file for somebody else's.
         insert_again=("<C-a>", "a", "?really edit", "y", "gain "),
+        asks_to_edit="",
     ),
     Program(
         name="micro",
