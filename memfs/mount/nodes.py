@@ -41,10 +41,11 @@ class Node:
         """Whether the node has no name any more: it lives on while it is open."""
         return self.parent is None
 
-    @property
-    def in_scratch(self) -> bool:
-        """Whether the node lies in a scratch directory, at any depth."""
-        return self.parent is not None and self.parent.holds_scratch
+    def set_size(self, size: int) -> None:
+        """The size that stat shows."""
+        attributes = self.attributes
+        attributes.st_size = size
+        attributes.st_blocks = (size + 511) >> 9
 
     def set_time(self, now_ns: int) -> None:
         """All three times at once: the time of a write, or of a creation."""
@@ -119,12 +120,6 @@ class FileNode(Node):
         self.vanished = False
         """Its name was taken away, and not by a request: the kernel may still lead programs here."""
 
-    def set_size(self, size: int) -> None:
-        """The size that stat shows."""
-        attributes = self.attributes
-        attributes.st_size = size
-        attributes.st_blocks = (size + 511) >> 9
-
     @property
     def is_scratch(self) -> bool:
         """Whether the file never reaches the store."""
@@ -171,8 +166,7 @@ class VirtualFile(Node):
 
     def refresh(self) -> None:
         """Have the attributes say what is true now."""
-        self.attributes.st_size = size = self.size()
-        self.attributes.st_blocks = (size + 511) >> 9
+        self.set_size(self.size())
 
 
 class VirtualDirectory(Directory):

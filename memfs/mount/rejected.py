@@ -66,10 +66,6 @@ class Rejected:
             except (OSError, ValueError, TypeError):
                 continue  # dropped meanwhile, or cut short by a crash
 
-    def get(self, name: str) -> RejectedFile | None:
-        """The refused save called *name*, or None."""
-        return next((kept for kept in self if kept.name == name), None)
-
     def read(self, name: str) -> bytes:
         """The bytes of the refused save called *name*. Raises OSError."""
         return (self._directory / name).read_bytes()

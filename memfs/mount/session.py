@@ -224,8 +224,7 @@ class _Session:
                 await self._saves.sync()
                 await trio.to_thread.run_sync(self._memory.maintain)
             except StoreError as error:
-                self._saves.refused("sync", PortError(error.code, error.message), NOBODY)
-                log.error("the store cannot be synced: %s", error)
+                self._tell_of_failed_sync(error)
 
     async def _keep_appended(self) -> None:
         """Commit long-held appends (a log, a chat) in passing, up to the last whole character."""
@@ -253,8 +252,11 @@ class _Session:
         try:
             await trio.to_thread.run_sync(self._memory.sync)
         except StoreError as error:
-            self._saves.refused("sync", PortError(error.code, error.message), NOBODY)
-            log.error("the store cannot be synced: %s", error)
+            self._tell_of_failed_sync(error)
+
+    def _tell_of_failed_sync(self, error: StoreError) -> None:
+        self._saves.refused("sync", PortError(error.code, error.message), NOBODY)
+        log.error("the store cannot be synced: %s", error)
 
     async def _commit_all(self) -> None:
         for node in self._staged():

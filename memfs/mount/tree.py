@@ -61,7 +61,7 @@ class Tree:
     def find(self, path: str) -> AnyNode | None:
         """The node at a path of the port, or None."""
         node: AnyNode = self.root
-        for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
+        for name in _segments(path):
             if not isinstance(node, Directory):
                 return None
             child = node.children.get(_encoded(name))
@@ -302,7 +302,7 @@ class Tree:
     def make_directories(self, path: str, made: list[tuple[Directory, bytes]] | None = None) -> Directory:
         """The directory at *path*, made with its parents where missing; *made* gets what was new."""
         at = self.root
-        for name in path[len(ROOT) + 1 :].split("/") if path != ROOT else ():
+        for name in _segments(path):
             child = at.children.get(_encoded(name))
             if not isinstance(child, Directory):
                 if child is not None:
@@ -317,6 +317,11 @@ class Tree:
     def _keep(self, node: N) -> N:
         self.by_inode[node.inode] = node
         return node
+
+
+def _segments(path: str) -> list[str]:
+    """The names that lead from the root to *path*."""
+    return path[len(ROOT) + 1 :].split("/") if path != ROOT else []
 
 
 def _encoded(name: str) -> bytes:

@@ -122,10 +122,10 @@ class WorkingCopies:
             error = too_large(self._path(node), size, self._saves.memory.policy.limits)
             raise self._saves.refusal("truncate", error, node.writer)
         staged = node.staged
-        if staged is None:
-            staged = Staged(b"", node.file.content if node.file else None) if size == 0 else None
-            staged = staged or await self.stage(node)
-            node.staged = staged
+        if staged is None and size == 0:  # the bytes that go need not be read
+            staged = node.staged = Staged(b"", node.file.content if node.file else None)
+        elif staged is None:
+            staged = await self.stage(node)
         staged.truncate(size)
         if node.scratch is not None:
             node.scratch.truncate(size)
