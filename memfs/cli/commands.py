@@ -7,12 +7,12 @@ import sys
 from argparse import Namespace
 
 from memfs.cli.choose import Chosen, choose, port_path
-from memfs.cli.complaint import Complaint, Status
+from memfs.cli.complaint import Complaint, Status, status_of, status_of_opening
 from memfs.cli.streams import write
 from memfs.cli.texts import text_from
 from memfs.opening import open_with
 from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
-from memfs.port.errors import ErrorCode, OpenError, PortError
+from memfs.port.errors import OpenError, PortError
 from memfs.port.receipts import (
     Created,
     Deleted,
@@ -25,8 +25,6 @@ from memfs.port.receipts import (
     Result,
 )
 
-_STORE_FAILURES = (ErrorCode.UNSAFE_STORAGE, ErrorCode.STORAGE_ERROR)
-
 
 def run(options: Namespace) -> int:
     """Carry out one command, and print its result for a person or, with ``--json``, for a program."""
@@ -37,7 +35,7 @@ def run(options: Namespace) -> int:
         result = _execute(options, chosen, name)
     except OpenError as error:
         result = Failure(name, error.error)
-        status = Status.USAGE if error.error.code == ErrorCode.INVALID_ARGUMENT else Status.STORE_FAILED
+        status = status_of_opening(error)
     if options.json:
         write(json.dumps(result.to_wire()).encode() + b"\n")
     elif result.ok:
@@ -46,7 +44,7 @@ def run(options: Namespace) -> int:
             print("memfs: a simple: store ends with this process, so nothing is kept.", file=sys.stderr)
     if result.error is not None:
         print(f"memfs: {result.error.message}", file=sys.stderr)
-        return status or (Status.STORE_FAILED if result.error.code in _STORE_FAILURES else Status.REFUSED)
+        return status or status_of(result.error)
     return status
 
 

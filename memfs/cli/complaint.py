@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memfs.port.errors import OpenError, PortError
+
 
 class Status:
     """Exit statuses. The first four are the contract of the port's six commands."""
@@ -16,15 +21,29 @@ class Status:
     READER_GONE = 141
 
 
+def status_of(error: PortError) -> int:
+    """The exit status of a command that the port has refused."""
+    from memfs.port.errors import ErrorCode
+
+    store_failed = error.code in (ErrorCode.UNSAFE_STORAGE, ErrorCode.STORAGE_ERROR)
+    return Status.STORE_FAILED if store_failed else Status.REFUSED
+
+
+def status_of_opening(error: OpenError) -> int:
+    """The exit status where there is no port to ask: a wrong name, or a store that cannot be opened."""
+    from memfs.port.errors import ErrorCode
+
+    return Status.USAGE if error.error.code == ErrorCode.INVALID_ARGUMENT else Status.STORE_FAILED
+
+
 def explain(error: BaseException) -> tuple[str, int]:
     """One sentence about *error* for a person, and the exit status that goes with it."""
     if isinstance(error, Complaint):
         return str(error), error.status
-    from memfs.port.errors import ErrorCode, OpenError, StoreError
+    from memfs.port.errors import OpenError, StoreError
 
     if isinstance(error, OpenError):
-        wrong_usage = error.error.code == ErrorCode.INVALID_ARGUMENT
-        return error.error.message, Status.USAGE if wrong_usage else Status.STORE_FAILED
+        return error.error.message, status_of_opening(error)
     if isinstance(error, StoreError):
         return error.message, Status.STORE_FAILED
     if isinstance(error, OSError):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from memfs.cli.choose import Chosen, port_path
 from memfs.cli.commands import told
-from memfs.cli.complaint import Complaint, Status
+from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.cli.running import State, states
 from memfs.cli.streams import write
 from memfs.mount.rejected import Rejected, RejectedFile
@@ -25,8 +25,6 @@ from memfs.port.memory import Memory
 from memfs.port.plan import Plan, plan
 from memfs.port.receipts import Result
 from memfs.port.scope import Scope
-
-_STORE_FAILURES = (ErrorCode.UNSAFE_STORAGE, ErrorCode.STORAGE_ERROR)
 
 
 class Kept(NamedTuple):
@@ -159,8 +157,7 @@ def _restore(kept: Kept, options: Namespace) -> int:
     with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
         result = _write(memory, path, text, options.overwrite)
     if result.error is not None:
-        status = Status.STORE_FAILED if result.error.code in _STORE_FAILURES else Status.REFUSED
-        raise Complaint(f"{result.error.message} {_advice(result.error, kept)}", status)
+        raise Complaint(f"{result.error.message} {_advice(result.error, kept)}", status_of(result.error))
     kept.all_of_them.drop(kept.file.name)
     write(told(result.value).encode())
     if not kept.file.complete:
