@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import posixpath
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.running import Mount, mount_holding
 from memfs.opening import DEFAULT_SCOPE, canonical_url
 from memfs.places import resolve
 from memfs.port.names import ROOT
+
+if TYPE_CHECKING:
+    from memfs.cli.config import Configured
 
 _RULES = ("max_files", "max_total_bytes", "max_file_bytes", "extensions")
 
@@ -35,14 +38,20 @@ class Chosen(NamedTuple):
         return self.store == "simple:"
 
 
-def named(options: Namespace) -> Chosen | None:
-    """The memory that ``--memory``, ``--store`` or ``--scope`` name, or None."""
-    if options.memory is not None:
-        if options.store is not None or options.scope is not None:
-            raise Complaint("Name the memory by --memory, or by --store and --scope, not both.", Status.USAGE)
-        from memfs.cli.config import configured
+def configuration(options: Namespace) -> Configured | None:
+    """What is configured for the memory that ``--memory`` names, or None."""
+    if options.memory is None:
+        return None
+    if options.store is not None or options.scope is not None:
+        raise Complaint("Name the memory by --memory, or by --store and --scope, not both.", Status.USAGE)
+    from memfs.cli.config import configured
 
-        found = configured(options.memory)
+    return configured(options.memory)
+
+
+def named(options: Namespace, found: Configured | None) -> Chosen | None:
+    """The memory that ``--memory`` (with *found* configured), ``--store`` or ``--scope`` name, or None."""
+    if found is not None:
         return Chosen(canonical_url(found.store), found.scope or DEFAULT_SCOPE)
     if options.store is None and options.scope is None:
         return None
@@ -51,7 +60,7 @@ def named(options: Namespace) -> Chosen | None:
 
 def choose(options: Namespace, path: str | None = None) -> Chosen:
     """The memory a command is about; *path* is the one it was given, if it takes one."""
-    explicit = named(options)
+    explicit = named(options, configuration(options))
     if explicit is not None:
         return explicit
     mount = (_mount_at(path) if path else None) or _mount_at(".")
@@ -79,7 +88,7 @@ def port_path(path: str, chosen: Chosen) -> str:
     if mount is not None and chosen.is_on(mount):
         if mount.mountpoint == ROOT and absolute:
             return path
-        return ROOT + _resolved(path)[len(mount.mountpoint) :]
+        return ROOT + resolved(path)[len(mount.mountpoint) :]
     if absolute:
         if mount is not None and not f"{path}/".startswith(ROOT + "/"):
             raise Complaint(f"{path} lies in the mount of another memory than the one that was named.")
@@ -95,7 +104,7 @@ def rules(options: Namespace) -> dict[str, Any]:
 
 
 def _mount_at(path: str) -> Mount | None:
-    mount = mount_holding(_resolved(path))
+    mount = mount_holding(resolved(path))
     if isinstance(mount, str):
         raise Complaint(
             f"{mount} is a memfs mount that this user's list of mounts does not have; "
@@ -104,7 +113,8 @@ def _mount_at(path: str) -> Mount | None:
     return mount
 
 
-def _resolved(path: str) -> str:
+def resolved(path: str) -> str:
+    """As ``places.resolve``, also where the working directory is gone."""
     try:
         return resolve(path)
     except FileNotFoundError:  # the working directory is gone; so nothing relative to it lies in a mount

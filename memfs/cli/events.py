@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memfs.cli.choose import resolved
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.eventlog import EventLog, wait_for_more
 from memfs.cli.running import State, recorded, recorded_at, state_of, states
@@ -83,7 +84,7 @@ def _chosen(directory: str | None) -> list[State]:
         wanted: str | None = resolve(os.path.expanduser(directory))
     else:
         up = [mount.mountpoint for mount in recorded() if is_mounted(mount.mountpoint)]
-        wanted = memfs_mount_above(_here()) or (up[0] if len(up) == 1 else None)
+        wanted = memfs_mount_above(resolved(".")) or (up[0] if len(up) == 1 else None)
     if wanted is None:
         if not everything:
             raise Complaint("There are no events: nothing was mounted yet; `memfs mount` mounts a memory.")
@@ -96,13 +97,6 @@ def _chosen(directory: str | None) -> list[State]:
     if not chosen:
         raise Complaint(f"{wanted} is not, and was not, a memfs mount of yours; `memfs status` lists them.")
     return chosen
-
-
-def _here() -> str:
-    try:
-        return resolve(".")
-    except FileNotFoundError:  # the working directory is gone; so it is in no mount
-        return "/"
 
 
 def _events(log: EventLog, state: State) -> Iterator[Event]:

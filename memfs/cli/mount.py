@@ -8,9 +8,9 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memfs.cli.choose import Chosen, default_memory, named, rules
+from memfs.cli.choose import Chosen, configuration, default_memory, named, rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.daemon import serve_in_background, serve_in_foreground, stopping_held_back
 from memfs.cli.first_memory import print_first_steps, write_first_memory
@@ -36,6 +36,9 @@ from memfs.mount.lifecycle import (
 )
 from memfs.places import resolve, state_directory
 
+if TYPE_CHECKING:
+    from memfs.cli.config import Configured
+
 CLAIM_SECONDS = 10.0
 """How long to wait for a daemon that is about to begin or to end on the same directory."""
 
@@ -44,10 +47,12 @@ log = logging.getLogger(__name__)
 
 def run(options: Namespace) -> int:
     """Mount, and return when the directory answers; with ``--foreground``, when it is unmounted."""
-    memory = named(options)
+    found = configuration(options)
+    memory = named(options, found)
+    scratch = (found.scratch if found else ()) + tuple(options.scratch or ())
     try:
-        mountpoint = _mountpoint(options)
-        plan = _Plan(memory or default_memory(), mountpoint, rules(options), _scratch(options), options)
+        mountpoint = _mountpoint(options.directory, found)
+        plan = _Plan(memory or default_memory(), mountpoint, rules(options), scratch, options)
         plan.check_apart()
         claimed = _claim(mountpoint)
         if isinstance(claimed, Mount):
@@ -129,25 +134,11 @@ def _mount(plan: _Plan, lock: int) -> None:
         print_first_steps(mountpoint)
 
 
-def _mountpoint(options: Namespace) -> str:
-    chosen = options.directory
-    if chosen is None and options.memory is not None:
-        from memfs.cli.config import configured
-
-        chosen = configured(options.memory).mountpoint
+def _mountpoint(directory: str | None, found: Configured | None) -> str:
+    chosen = found.mountpoint if directory is None and found is not None else directory
     if chosen == "":
         raise Complaint("The directory to mount on has no name; name it, or leave it out.", Status.USAGE)
     return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
-
-
-def _scratch(options: Namespace) -> tuple[str, ...]:
-    """The expressions for further scratch files, of the configuration and of the command."""
-    given = tuple(options.scratch or ())
-    if options.memory is None:
-        return given
-    from memfs.cli.config import configured
-
-    return configured(options.memory).scratch + given
 
 
 def _claim(mountpoint: str) -> int | Mount:
