@@ -164,10 +164,13 @@ list_missing_python() {
 IS_NEW_ENOUGH='import sys; sys.exit(sys.version_info < (3, 11))'
 
 # Names the interpreter itself: PATH may lead to a shim, or to the very .venv about to be replaced.
-# One under /root is root's alone, and the daemon and the tests must run as other users too.
+# One below a directory that is root's alone (root's home, say) will not do: the daemon and the tests must run
+# as other users too.
 NAME_USABLE_PYTHON='
 import os, sys, venv, ensurepip
-private = os.geteuid() == 0 and sys.base_prefix.startswith("/root/")
+from pathlib import Path
+base = Path(sys.base_prefix)
+private = os.geteuid() == 0 and not all(above.stat().st_mode & 0o001 for above in (base, *base.parents))
 sys.exit(1) if private or sys.version_info < (3, 11) else print(sys._base_executable)
 '
 
