@@ -102,10 +102,7 @@ def _a_path_must_be_a_string(port: Port, field: tuple[str, str]) -> None:
 
 @chapter.for_each(PATH_FIELDS)
 def _a_path_must_be_given(port: Port, field: tuple[str, str]) -> None:
-    command, name = field
-    port.put(A)
-    fields = {key: value for key, value in COMPLETE[command].items() if key != name}
-    port.refuse("INVALID_ARGUMENT", command, **fields)
+    _refuse_without(port, field)
 
 
 @chapter.for_each(TEXT_FIELDS)
@@ -116,10 +113,7 @@ def _a_text_must_be_a_string(port: Port, field: tuple[str, str]) -> None:
 
 @chapter.for_each(TEXT_FIELDS)
 def _a_text_must_be_given(port: Port, field: tuple[str, str]) -> None:
-    command, name = field
-    port.put(A)
-    fields = {key: value for key, value in COMPLETE[command].items() if key != name}
-    port.refuse("INVALID_ARGUMENT", command, **fields)
+    _refuse_without(port, field)
 
 
 @chapter.for_each(TEXT_FIELDS)
@@ -150,3 +144,10 @@ def _refuse_field(port: Port, field: tuple[str, str], value: object) -> None:
     command, name = field
     port.put(A)
     port.refuse("INVALID_ARGUMENT", command, **(COMPLETE[command] | {name: value}))
+
+
+def _refuse_without(port: Port, field: tuple[str, str]) -> None:
+    command, name = field
+    port.put(A)
+    fields = {key: value for key, value in COMPLETE[command].items() if key != name}
+    port.refuse("INVALID_ARGUMENT", command, **fields)
