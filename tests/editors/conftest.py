@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors.harness import Editing, Terminal, a_place, editing_in
+from tests.mount.harness import skip_where_nothing_mounts
 from tests.mount.watchdog import WATCHDOG
 
 SECONDS = 110.0
@@ -20,21 +20,14 @@ _numbers = itertools.count()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where no mount can be made, say so for each test."""
-    if os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.skip("machine: /dev/fuse cannot be opened"))
+    skip_where_nothing_mounts(items, Path(__file__).parent)
 
 
 @pytest.fixture(autouse=True)
 def watchdog() -> Iterator[None]:
     """A test that hangs on its mount is freed, and fails."""
-    WATCHDOG.expect_end_within(SECONDS)
-    yield
-    barked = WATCHDOG.barked
-    WATCHDOG.expect_end_within(None)
-    assert not barked, "the test hung; its mounts were aborted"
+    with WATCHDOG.guards(SECONDS):
+        yield
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.mount.harness import Mounted
+from tests.mount.harness import Mounted, skip_where_nothing_mounts
 from tests.mount.watchdog import WATCHDOG
 
 SECONDS = 60.0
@@ -22,22 +21,15 @@ _numbers = itertools.count()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where no mount can be made, say so for each test."""
-    if os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.skip("machine: /dev/fuse cannot be opened"))
+    skip_where_nothing_mounts(items, Path(__file__).parent)
 
 
 @pytest.fixture(autouse=True)
 def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that hangs on its mount is freed, and fails."""
     slow = request.node.get_closest_marker("slow") is not None
-    WATCHDOG.expect_end_within(SLOW_SECONDS if slow else SECONDS)
-    yield
-    barked = WATCHDOG.barked
-    WATCHDOG.expect_end_within(None)
-    assert not barked, "the test hung; its mounts were aborted"
+    with WATCHDOG.guards(SLOW_SECONDS if slow else SECONDS):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memfs.opening import open_with
 from memfs.port.memory import Memory
 from memfs.port.policy import Policy
@@ -26,6 +28,15 @@ SCOPE = "work"
 PATIENCE = 20.0
 """Seconds that something may take which normally takes milliseconds: a busy machine must not fail a test."""
 START_SECONDS = 40.0
+
+
+def skip_where_nothing_mounts(items: list[pytest.Item], below: Path) -> None:
+    """Mark the tests in the directory *below* as skipped, if this machine gives us no FUSE."""
+    if os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return
+    for item in items:
+        if below in item.path.parents:
+            item.add_marker(pytest.mark.skip("machine: /dev/fuse cannot be opened"))
 
 
 def eventually(look: Callable[[], object], expected: object = True, within: float = PATIENCE) -> None:

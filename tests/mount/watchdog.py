@@ -11,7 +11,8 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 
 class Watchdog:
@@ -44,6 +45,15 @@ class Watchdog:
             self.barked = False
             self._deadline = None if seconds is None else time.monotonic() + seconds
             self._changed.notify()
+
+    @contextmanager
+    def guards(self, seconds: float) -> Iterator[None]:
+        """The present test, which is freed where it hangs longer on its mounts, and fails."""
+        self.expect_end_within(seconds)
+        yield
+        barked = self.barked
+        self.expect_end_within(None)
+        assert not barked, "the test hung; its mounts were aborted"
 
     def _run(self) -> None:
         with self._changed:
