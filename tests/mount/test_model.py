@@ -43,6 +43,12 @@ MEMORIES = ["a.md", "b.md", "c.txt"]
 SCRATCH = ["a.md.tmp", "b.md~"]
 REFUSED = {"photo.png": errno.EINVAL, ".x.md": errno.EINVAL, "n" * 126 + ".md": errno.ENAMETOOLONG}
 
+EVERY_NAME = [
+    *filter(None, (directory.rstrip("/") for directory in DIRECTORIES)),
+    *(directory + name for directory in DIRECTORIES for name in [*MEMORIES, *SCRATCH, *REFUSED]),
+    "d/d",
+]
+
 memories = st.builds(str.__add__, st.sampled_from(DIRECTORIES), st.sampled_from(MEMORIES))
 paths = st.builds(
     str.__add__, st.sampled_from(DIRECTORIES), st.sampled_from(MEMORIES + SCRATCH + list(REFUSED))
@@ -327,7 +333,14 @@ class MemoryMachine(RuleBasedStateMachine):
         self.steps += 1
         tree = dict.fromkeys(self.directories) | self.scratch | self.files
         stored = list(self.files.items())
-        eventually(lambda: (dict(self.shown()), self.stored()), (tree, stored), SECONDS)
+        absent = [path for path in EVERY_NAME if path not in tree]
+        eventually(
+            lambda: (dict(self.shown()), self.stored(), self.remembered(absent)), (tree, stored, []), SECONDS
+        )
+
+    def remembered(self, absent: list[str]) -> list[str]:
+        """What the kernel still takes for there: a walk through it would never ask the daemon."""
+        return [path for path in absent if os.path.lexists(self.root / path)]
 
     def shown(self) -> Iterator[tuple[str, bytes | None]]:
         """What programs find below the mount: the bytes of files, None for a directory."""
