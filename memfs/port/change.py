@@ -49,11 +49,18 @@ class Remove(NamedTuple):
     evicted: bool
 
 
+MoveOperation: TypeAlias = Literal["renamed", "archived", "restored"]
+
+
 class Move(NamedTuple):
-    """A file's new path; its id, bytes and place in write order stay."""
+    """A file's new path; its id and bytes stay, and its place in write order.
+
+    Only a file that is *restored*, out of the archive, takes the newest place.
+    """
 
     file: File
     new_path: str
+    operation: MoveOperation = "renamed"
 
 
 class Change(NamedTuple):
@@ -81,10 +88,11 @@ class Actor(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Who made a change and when, in nanoseconds since the epoch."""
+    """Who made a change, when (nanoseconds since the epoch), and why, if they said so."""
 
     time_ns: int
     actor: Actor
+    reason: str = ""
 
 
 class Commit(NamedTuple):

@@ -82,11 +82,13 @@ class Scope:
         for remove in change.removes:
             self._drop(self._files[remove.file.path])
             del self._write_order[remove.file.id]
-        moved = [(self._files[move.file.path], move.new_path) for move in change.moves]
+        moved = [(self._files[move.file.path], move) for move in change.moves]
         for file, _ in moved:
             self._drop(file)
-        for file, path in moved:
-            self._add(file._replace(path=path))
+        for file, move in moved:
+            if move.operation == "restored":
+                del self._write_order[file.id]
+            self._add(file._replace(path=move.new_path))
         for put in change.puts:
             earlier = self._files.get(put.path)
             if earlier is not None:

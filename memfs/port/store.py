@@ -30,9 +30,11 @@ class Busy(Exception):
 class Record(NamedTuple):
     """One file's part in one change: a line of the history.
 
-    ``operation`` is ``created``, ``modified``, ``restored``, ``deleted``, ``renamed`` or ``evicted``;
-    ``old_path`` is set for ``renamed`` only. ``size`` is the file's, in bytes, after the change (before
-    it, for one that left). ``joins`` is the version of the record that was one save with this one.
+    ``operation`` is ``created``, ``modified``, ``restored``, ``deleted``, ``evicted``, ``renamed`` or
+    ``archived``; ``old_path`` is set where the file moved. ``size`` is the file's, in bytes, after the
+    change (before it, for one that left), and ``digest`` the SHA-256 of those bytes in hexadecimal, None
+    where the store does not know it (any more). ``joins`` is the version of the record that was one save
+    with this one. ``reason`` is what the writer gave, or empty.
     """
 
     version: int
@@ -44,6 +46,8 @@ class Record(NamedTuple):
     size: int
     actor: Actor
     joins: int | None = None
+    digest: str | None = None
+    reason: str = ""
 
 
 class Watch(Protocol):

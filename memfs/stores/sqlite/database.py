@@ -52,6 +52,8 @@ CREATE TABLE history (
   user TEXT NOT NULL,
   program TEXT NOT NULL,
   pid INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  digest BLOB,                           -- SHA-256 of the memory's bytes after the change
   base INTEGER,                          -- content is a delta against the content of this record
   content BLOB
 ) STRICT;

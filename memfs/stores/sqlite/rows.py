@@ -24,7 +24,8 @@ LONGEST_CHAIN = 20
 """Every so many versions of a memory, the bytes stay whole: it bounds the cost of reading an old one."""
 
 COLUMNS = (
-    "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, user, program, pid"
+    "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, user, program, pid, "
+    "reason, digest"
 )
 
 
@@ -72,12 +73,12 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
         version = version_of(key)
         if version != current:
             finish()
-            current, origin, whole = version, Origin(time_ns, Actor(*row[10:])), directory
+            current, origin, whole = version, Origin(time_ns, Actor(*row[10:13]), row[13]), directory
         match operation:
             case "deleted" | "evicted":
                 parts[0].append(Remove(File(file_id, path, size, 0, 0), operation == "evicted"))
-            case "renamed":
-                parts[1].append(Move(File(file_id, old_path, size, 0, 0), path))
+            case "renamed" | "archived" | "restored" if old_path is not None:
+                parts[1].append(Move(File(file_id, old_path, size, 0, 0), path, operation))
             case "created" | "modified" | "restored":
                 parts[2].append(Put(file_id, path, size, operation, None, mtime_ns, joins))
             case "policy":
@@ -91,7 +92,20 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
 def record_of(row: Sequence[Any]) -> Record:
     """A history row (``COLUMNS``) as the store's users see it."""
     key, operation, file_id, path, old_path, _, size, time_ns, _, joins = row[:10]
-    return Record(version_of(key), time_ns, operation, file_id, path, old_path, size, Actor(*row[10:]), joins)
+    actor, reason, digest = Actor(*row[10:13]), row[13], row[14]
+    return Record(
+        version_of(key),
+        time_ns,
+        operation,
+        file_id,
+        path,
+        old_path,
+        size,
+        actor,
+        joins,
+        None if digest is None else digest.hex(),
+        reason,
+    )
 
 
 def read_content(connection: apsw.Connection, key: int) -> bytes | None:

@@ -42,8 +42,10 @@ BUSY_MS = 5_000
 _PUTS = frozenset(get_args(PutOperation))
 _PUT_HISTORY = """
 INSERT INTO history (record, operation, id, previous, path, old_path, directory, size, time_ns, mtime_ns,
-                     joins, user, program, pid, content)
-VALUES (?, ?, ?, coalesce((SELECT record FROM file WHERE id = ?), ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     joins, user, program, pid, reason, content, digest)
+VALUES (?1, ?2, ?3, coalesce((SELECT record FROM file WHERE id = ?3), ?4), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+        ?13, ?14, ?15, ?16, coalesce(?17, (SELECT history.digest FROM file JOIN history USING (record)
+                                           WHERE file.id = ?3)))
 """
 _PUT_FILE = """
 INSERT INTO file (id, path, size, mtime_ns, written, content, record) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -279,27 +281,31 @@ class SqliteStore:
 
     def _write(self, commit: Commit) -> None:
         run = self._connection.execute
-        change, (time_ns, (user, program, pid)) = commit.change, commit.origin
+        change, (time_ns, (user, program, pid), reason) = commit.change, commit.origin
         contents = {put.id: put for put in change.puts}
         records = records_of(commit)
         for ordinal, record in enumerate(records):
             key = rows.key_of(commit.version, ordinal)
-            put = contents.get(record.id) if record.operation in _PUTS else None
+            put = contents.get(record.id) if record.operation in _PUTS and not record.old_path else None
             mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
             before = None if record.joins is None else self._record_of(record.joins, record.id)
             directory = change.directory if ordinal == 0 else None
+            digest = None if record.digest is None else bytes.fromhex(record.digest)
             run(
                 _PUT_HISTORY,
-                (key, record.operation, record.id, record.id, before, record.path, record.old_path, directory)
-                + (record.size, time_ns, mtime_ns, record.joins, user, program, pid, content),
+                (key, record.operation, record.id, before, record.path, record.old_path, directory)
+                + (record.size, time_ns, mtime_ns, record.joins, user, program, pid, reason, content, digest),
             )
             if put is not None:
                 run(
                     _PUT_FILE,
                     (put.id, put.path, put.size, time_ns if mtime_ns is None else mtime_ns, key, key, key),
                 )
-            elif record.operation == "renamed":
-                run("UPDATE file SET path = ?, record = ? WHERE id = ?", (record.path, key, record.id))
+            elif record.old_path is not None:
+                run(
+                    "UPDATE file SET path = ?1, record = ?2, written = iif(?3, ?2, written) WHERE id = ?4",
+                    (record.path, key, record.operation == "restored", record.id),
+                )
             else:
                 run("DELETE FROM file WHERE id = ?", (record.id,))
         if change.policy is not None:
@@ -307,7 +313,8 @@ class SqliteStore:
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
             run(
                 _PUT_HISTORY,
-                (key, "policy", 0, 0, None, "", None, None, 0, time_ns, None, None, user, program, pid, None),
+                (key, "policy", 0, None, "", None, None, 0, time_ns, None, None)
+                + (user, program, pid, reason, None, None),
             )
 
     def _record_of(self, version: int, file_id: int) -> int | None:
