@@ -20,15 +20,19 @@ ON_CI = os.environ.get("CI") == "true"
 HOME = pytest.StashKey[Path]()
 ENVIRONMENT = pytest.StashKey[dict[str, str]]()
 
-# Time limits are pytest's: a shared machine makes every deadline of one example flaky.
-settings.register_profile("quick", max_examples=100, deadline=None, print_blob=True)
-settings.register_profile("thorough", max_examples=500, deadline=None, print_blob=True)
+# Time limits are pytest's: a shared machine makes every deadline of one example flaky. A check that decides
+# whether a change may land tries the same examples each time; `--hypothesis-profile explore` tries others.
+REPEATABLE = settings(deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("quick", REPEATABLE, max_examples=100)
+settings.register_profile("thorough", REPEATABLE, max_examples=500)
+settings.register_profile("explore", max_examples=500, deadline=None, print_blob=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how deep to search, and keep all tests away from the data of whoever runs them."""
-    thorough = ON_CI or config.option.markexpr == "slow"
-    settings.load_profile("thorough" if thorough else "quick")
+    if not config.getoption("--hypothesis-profile"):
+        thorough = ON_CI or config.option.markexpr == "slow"
+        settings.load_profile("thorough" if thorough else "quick")
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's is inherited, and a daemon honours it
     home = Path(tempfile.mkdtemp(prefix="memfs-home-"))
     config.stash[HOME] = home
