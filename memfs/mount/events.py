@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from errno import errorcode
 from pathlib import Path
 
+from memfs.mount.lines import begin_anew
 from memfs.port.change import Actor
 
 log = logging.getLogger(__name__)
@@ -66,8 +67,8 @@ class Events:
         line = json.dumps(event).encode() + b"\n"
         try:
             if self.size + len(line) > LARGEST_BYTES:
-                os.close(self._descriptor)
-                self._descriptor = self._begin()
+                old, self._descriptor = self._descriptor, self._begin()
+                os.close(old)
                 self.size = os.fstat(self._descriptor).st_size
             os.write(self._descriptor, line)
             self.size += len(line)
@@ -94,10 +95,4 @@ class Events:
             kept = []
         while kept and sum(map(len, kept)) > LARGEST_BYTES // 2:
             del kept[: len(kept) // 2 + 1]
-        aside = self._path.with_suffix(".new")
-        descriptor = os.open(
-            aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        os.write(descriptor, b"".join(line + b"\n" for line in kept))
-        aside.rename(self._path)
-        return descriptor
+        return begin_anew(self._path, (line + b"\n" for line in kept))

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from memfs.mount.lines import begin_anew
+
 log = logging.getLogger(__name__)
 
 
@@ -110,11 +112,4 @@ class Local:
 
     def _rewrite(self) -> int:
         """Begin a new journal with what the old one came to."""
-        aside = self._path.with_suffix(".new")
-        descriptor = os.open(
-            aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        lines = [json.dumps([path, *entry]).encode() + b"\n" for path, entry in self]
-        os.write(descriptor, b"".join(lines))
-        aside.rename(self._path)
-        return descriptor
+        return begin_anew(self._path, (json.dumps([path, *entry]).encode() + b"\n" for path, entry in self))

@@ -10,7 +10,6 @@ import logging
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from memfs.mount import fastloop
 from memfs.mount.actors import NOBODY
 from memfs.mount.events import Events
 from memfs.mount.following import Following
+from memfs.mount.lifecycle import Busy, MountpointError, detach
 from memfs.mount.local import Local
 from memfs.mount.naming import Naming
 from memfs.mount.nodes import FileNode
@@ -48,7 +48,6 @@ SYNC_SECONDS = 5.0
 """How long a committed change may wait until it survives a power cut, unless somebody asks earlier."""
 APPEND_SECONDS = 3.0
 """How often a file that is held open and only appended to is committed."""
-UNMOUNT_SECONDS = 5.0
 STOP_SECONDS = 45.0
 """How long a stop may take in all: twice a commit that waits for another process, and an unmount."""
 FAULT_SECONDS = 1.0
@@ -200,7 +199,7 @@ class _Session:
                 faulthandler.dump_traceback_later(STOP_SECONDS, exit=True, file=2)
                 # While requests are still served, so that the kernel can hand over what it holds.
                 if not await trio.to_thread.run_sync(
-                    partial(_unmount, self._mountpoint), abandon_on_cancel=True
+                    partial(_let_go, self._mountpoint), abandon_on_cancel=True
                 ):
                     await self._commit_all()
                     pyfuse3.terminate()
@@ -279,20 +278,10 @@ async def _go_on(task: Callable[[], Awaitable[None]]) -> None:
             await trio.sleep(FAULT_SECONDS)
 
 
-def _unmount(mountpoint: str) -> bool:
+def _let_go(mountpoint: str) -> bool:
     """Whether the system let go of the mount: it does not while a program is in it."""
-    program = shutil.which("fusermount3")
-    if program is None:
-        return False
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed program and our own mount point
-            [program, "-u", "-q", "--", mountpoint],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=UNMOUNT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        detach(mountpoint)
+    except (Busy, MountpointError):
         return False
-    return done.returncode == 0
+    return True

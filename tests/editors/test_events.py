@@ -198,6 +198,19 @@ def test_what_refuses_in_a_loop_does_not_fill_the_disk(tmp_path: Path) -> None:
     events.close()
 
 
+def test_events_that_cannot_begin_anew_keep_what_they_have(tmp_path: Path) -> None:
+    events = Events(tmp_path)
+    in_the_way = events_file(tmp_path).with_suffix(".new")
+    in_the_way.mkdir()
+    for _ in range(LARGEST_BYTES // 10_000 + 5):
+        events.record("X", "x" * 10_000, operation="write", path="/memories/a.md", actor=Actor())
+    assert events.read(0, events.size) == events_file(tmp_path).read_bytes()
+    in_the_way.rmdir()
+    events.record("Y", "It can again.", operation="write", path="/memories/a.md", actor=Actor())
+    assert json.loads(events.last(1)[0])["code"] == "Y"
+    events.close()
+
+
 def test_odd_names_are_json_all_the_same(editing: MakeEditing) -> None:
     mount = editing()
     odd = ('quote".png', "new\nline.md", os.fsdecode(b"caf\xe9.md"), "ü" * 40 + ".md", "\u2028.md")
