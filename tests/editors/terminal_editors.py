@@ -310,6 +310,7 @@ TERMINAL = (
         command=("dte", "{file}"),
         package="dte",
         family=Family.REPLACE,
+        begin=("?1,1",),  # it asks the terminal this and that before it is ready for keys
         insert=("<Home>", "{text}"),
         save=("<C-s>",),
         quit=("<C-q>",),

@@ -65,6 +65,14 @@ class Desk:
         if pattern:
             self.terminal.see(pattern)
 
+    def shows_or_is_asked_again(self, session: Session, pattern: str) -> None:
+        """As ``shows``: an editor that complains of what was typed may have dropped the keys of the save."""
+        try:
+            self.terminal.see(pattern, SHORT)
+        except Screen:
+            session.save()
+            self.shows(pattern)
+
     def change(self, operation: str = "modified") -> Change:
         """One save of the memory by this program."""
         assert self.id is not None
@@ -198,7 +206,7 @@ def test_a_read_only_mount_stays_as_it_is(sit: Sit, program: Program) -> None:
     except Screen:
         pass  # it does not even let its user type
     else:
-        desk.shows(program.read_only or program.refused)
+        desk.shows_or_is_asked_again(session, program.read_only or program.refused)
     session.abandon()
     desk.must_have_kept_the_memory()
     assert desk.mount.listing() == {"notes.md"}
