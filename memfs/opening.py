@@ -14,7 +14,7 @@ from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.memory import Memory
 from memfs.port.names import is_well_formed, scope_name_fault
-from memfs.port.policy import Limits, Policy
+from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
 
 DEFAULT_SCOPE = "default"
@@ -27,15 +27,19 @@ def open_memory(
     scope: str = DEFAULT_SCOPE,
     limits: Limits | None = None,
     extensions: Sequence[str] | None = None,
+    layout: Layout | None = None,
+    eviction: Eviction | None = None,
+    max_archive_bytes: int | None = None,
     actor: str | None = None,
 ) -> Memory:
     """Open the memory port on one scope of a store; the scope is made if there is none.
 
     *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"simple:"`` (in this process only),
-    or None for the user's default store. The rules of a scope are recorded with it: *limits* and
-    *extensions* make those of a new one; for one that exists they may be left out, and others than
-    the recorded are refused. *actor* is the name that the history gives to this caller, by default
-    the program's. Changes are durable when ``execute`` returns.
+    or None for the user's default store. The rules of a scope are recorded with it: those that are
+    named make those of a new one; for one that exists they may be left out, and others than the
+    recorded are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension
+    ``.html`` and the eviction ``"archive"``, where no others are named. *actor* is the name that the
+    history gives to this caller, by default the program's. Changes are durable when ``execute`` returns.
 
     Raises :class:`OpenError` for a bad name, limit or URL, and for a store that cannot be opened.
     """
@@ -44,6 +48,8 @@ def open_memory(
         wanted |= asdict(limits)
     if extensions is not None:
         wanted["extensions"] = list(extensions)
+    others = {"layout": layout, "eviction": eviction, "max_archive_bytes": max_archive_bytes}
+    wanted |= {name: value for name, value in others.items() if value is not None}
     return open_with(url, scope, wanted, actor)
 
 
@@ -57,7 +63,7 @@ def open_with(
     fault = scope_name_fault(scope)
     if fault is not None:
         raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
-    policy = Policy().changed(wanted)
+    policy = Policy.from_json(wanted)
     try:
         store, made = _open_store(url, scope, policy, relaxed)
         try:

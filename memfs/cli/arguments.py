@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 WORD = "\0"
 """Before a word that is no option (see ``parser``); no argument of a process can hold it."""
+UNBOUNDED = "none"
+"""The bound of an archive that has none."""
 INTEGER = re.compile(r"-?[0-9]{1,4000}")
 
 
@@ -49,6 +51,10 @@ def _range(text: str) -> tuple[int, int]:
     return int(start), int(end)
 
 
+def _bound(text: str) -> int | str:
+    return UNBOUNDED if text == UNBOUNDED else _integer(text)
+
+
 def _extensions(text: str) -> list[str]:
     return [extension.strip() for extension in text.split(",")]
 
@@ -83,6 +89,15 @@ def _declare_rules(parser: ArgumentParser, title: str) -> None:
     group.add_argument("--max-total-bytes", type=_integer, metavar="N", help="how many bytes in all files")
     group.add_argument("--max-file-bytes", type=_integer, metavar="N", help="how many bytes in one file")
     group.add_argument("--extensions", type=_extensions, metavar="LIST", help="such as .md,.txt,.json")
+    group.add_argument("--layout", choices=("flat", "para"), help="free paths, or the four PARA buckets")
+    group.add_argument(
+        "--eviction",
+        choices=("delete", "archive", "refuse"),
+        help="what a full scope does with its earliest writes; refuse: keep them, and refuse the new one",
+    )
+    group.add_argument(
+        "--max-archive-bytes", type=_bound, metavar="N", help="how many bytes in the archive; none: no bound"
+    )
 
 
 def _declare_json(parser: ArgumentParser, what: str) -> None:
@@ -254,7 +269,7 @@ COMMANDS = {
     "rename": Row(_SIX, "move a file or a directory", "memfs rename notes.md archive/notes.md", _rename),
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
-    "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits and extensions",
+    "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
     "init": Row("memfs.cli.init", "make the memory/ of an agent's workspace, and print its path",
                 "memfs init ~/agents/ada", _init),

@@ -10,6 +10,7 @@ import posixpath
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memfs.cli.arguments import UNBOUNDED
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.running import Mount, mount_holding
 from memfs.opening import DEFAULT_SCOPE, canonical_url
@@ -19,7 +20,15 @@ from memfs.port.names import ROOT
 if TYPE_CHECKING:
     from memfs.cli.config import Configured
 
-_RULES = ("max_files", "max_total_bytes", "max_file_bytes", "extensions")
+_RULES = (
+    "max_files",
+    "max_total_bytes",
+    "max_file_bytes",
+    "extensions",
+    "layout",
+    "eviction",
+    "max_archive_bytes",
+)
 
 
 class Chosen(NamedTuple):
@@ -100,7 +109,10 @@ def port_path(path: str, chosen: Chosen) -> str:
 
 def rules(options: Namespace) -> dict[str, Any]:
     """The rules that the options name, as ``Policy.changed`` takes them."""
-    return {name: value for name in _RULES if (value := getattr(options, name)) is not None}
+    named = {name: value for name in _RULES if (value := getattr(options, name)) is not None}
+    if named.get("max_archive_bytes") == UNBOUNDED:
+        named["max_archive_bytes"] = None
+    return named
 
 
 def _mount_at(path: str) -> Mount | None:

@@ -69,9 +69,10 @@ def told(receipt: Receipt) -> str:
             return f"Deleted {receipt.path}, {_count(receipt.freed_bytes, 'byte')}.\n"
         case Renamed(kind="directory"):
             files = _count(receipt.moved_files, "file")
-            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.\n"
+            left = _left(receipt.evicted)
+            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.{left}\n"
         case Renamed():
-            return f"Renamed {receipt.old_path} to {receipt.new_path}.\n"
+            return f"Renamed {receipt.old_path} to {receipt.new_path}.{_left(receipt.evicted)}\n"
 
 
 def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:

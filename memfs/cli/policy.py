@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
+from memfs.cli.arguments import UNBOUNDED
 from memfs.cli.choose import choose, rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.opening import open_with
@@ -27,9 +28,14 @@ def run(options: Namespace) -> int:
 
 def _told(policy: Policy) -> str:
     limits = policy.limits
-    return (
-        f"max-files        {limits.max_files}\n"
-        f"max-total-bytes  {limits.max_total_bytes}\n"
-        f"max-file-bytes   {limits.max_file_bytes}\n"
-        f"extensions       {','.join(policy.extensions)}"
-    )
+    lines = {
+        "max-files": limits.max_files,
+        "max-total-bytes": limits.max_total_bytes,
+        "max-file-bytes": limits.max_file_bytes,
+        "extensions": ",".join(policy.extensions),
+        "layout": policy.layout,
+        "eviction": policy.eviction,
+    }
+    if policy.has_archive:
+        lines["max-archive-bytes"] = policy.max_archive_bytes or UNBOUNDED
+    return "\n".join(f"{name:19}{value}" for name, value in lines.items())

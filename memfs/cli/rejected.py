@@ -182,10 +182,10 @@ def _memory_of(kept: Kept) -> Chosen:
 
 
 def _write(memory: Memory, path: str, text: str, overwrite: bool) -> Result:
-    def planner(scope: Scope) -> Plan:
+    def planner(scope: Scope, now_ns: int) -> Plan:
         if not overwrite and scope.file(path) is not None:
             return PortError(ErrorCode.ALREADY_EXISTS, f"{path} exists.", path)
-        return plan(scope, Create(path, text), memory.read)
+        return plan(scope, Create(path, text), memory.read, now_ns)
 
     return memory.perform("create", planner).result
 

@@ -87,9 +87,9 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
         with open_with(mount.store, mount.scope, {}) as memory:
             scope, limits = memory.snapshot(), memory.policy.limits
             return {
-                "files": len(scope),
+                "files": scope.live_files,
                 "max_files": limits.max_files,
-                "bytes": scope.total_bytes,
+                "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
             }
     except OpenError as error:

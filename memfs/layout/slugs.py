@@ -31,15 +31,16 @@ def is_slug(value: str) -> bool:
     return len(value) <= SLUG_MAX_LENGTH and _is_slug(value) is not None
 
 
-def with_collision_ordinal(slug: str, n: int) -> str:
+def with_collision_ordinal(slug: str, n: int, max_length: int = SLUG_MAX_LENGTH) -> str:
     """The name to try as the *n*-th where *slug* is taken: ``slug``, ``slug-2``, ``slug-3`` and so on.
 
-    A long slug is cut to leave room. No two of these names are the same.
+    A slug that would be longer than *max_length* with its ordinal is cut. No two of these names are the
+    same. Other names than slugs may be longer.
     """
     if n <= 1:
         return slug
     suffix = f"-{n}"
-    room = max(0, SLUG_MAX_LENGTH - len(suffix))
+    room = max(0, max_length - len(suffix))
     stem = slug if len(slug) <= room else slug[:room].rstrip("-")
     if stem + suffix == slug:
         # The cut took exactly the slug's own tail. A shorter stem cannot give the same length again.

@@ -178,9 +178,9 @@ class Operations(pyfuse3.Operations):
         stats = pyfuse3.StatvfsData()
         stats.f_bsize = stats.f_frsize = block
         stats.f_blocks = limits.max_total_bytes // block
-        free = max(0, limits.max_total_bytes - scope.total_bytes)
-        files_free = max(0, limits.max_files - len(scope))
-        if len(scope):
+        free = max(0, limits.max_total_bytes - scope.live_bytes)
+        files_free = max(0, limits.max_files - scope.live_files)
+        if scope.live_files and memory.policy.eviction != "refuse":
             # The earliest writes leave for a new one: a program that looks first must not give up.
             free = max(free, min(limits.max_file_bytes, limits.max_total_bytes))
             files_free = max(files_free, 1)

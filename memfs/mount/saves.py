@@ -29,7 +29,7 @@ from memfs.mount.tree import Tree
 from memfs.port.change import File
 from memfs.port.commands import Delete, Rename
 from memfs.port.errors import ErrorCode, PortError, StoreError
-from memfs.port.memory import Memory, Outcome
+from memfs.port.memory import Memory, Outcome, Planner
 from memfs.port.plan import Joined, Plan, plan, plan_write
 from memfs.port.scope import Scope
 from memfs.port.store import Busy
@@ -90,7 +90,7 @@ class Saves:
         overtaken: list[File] = []
         half = self._first_half(path, node.writer)
 
-        def planner(scope: Scope) -> Plan:
+        def planner(scope: Scope, now_ns: int) -> Plan:
             if node.is_gone:
                 return _GONE
             # By its id, for somebody may have renamed it without the tree knowing yet.
@@ -106,7 +106,7 @@ class Saves:
             overtaken[:] = (
                 [there] if there and staged.base is not None and there.content != staged.base else []
             )
-            return self._plan_save(scope, now_at, data, node, half)
+            return self._plan_save(scope, now_at, data, node, half, now_ns)
 
         staged.committed()  # what is written while a worker commits is pending again
         staged.saving = True
@@ -145,10 +145,10 @@ class Saves:
         """Delete a memory, before unlink returns. False: the port has nothing there. Raises FUSEError."""
         path, deleted = self._tree.path_of(node), node.file
 
-        def planner(scope: Scope) -> Plan:
+        def planner(scope: Scope, now_ns: int) -> Plan:
             if node.is_gone:
                 return _GONE
-            return plan(scope, Delete(self._tree.path_of(node)), self.memory.read)
+            return plan(scope, Delete(self._tree.path_of(node)), self.memory.read, now_ns)
 
         outcome = await self._perform("delete", planner, node, who)
         if not outcome.result.ok:
@@ -181,11 +181,11 @@ class Saves:
             log.error("%s cannot be brought back: %s", path, error)
             return
 
-        def planner(scope: Scope) -> Plan:
+        def planner(scope: Scope, now_ns: int) -> Plan:
             there = scope.file(path)
             if there is not None:
                 return PortError(ErrorCode.ALREADY_EXISTS, f"{path} was made again by another writer.", path)
-            return plan_write(scope, path, old, None, joined)
+            return plan_write(scope, path, old, now_ns, None, joined)
 
         outcome = await self._perform("create", planner, None, who)
         if not outcome.result.ok:
@@ -194,10 +194,10 @@ class Saves:
     async def rename(self, node: AnyNode, new_path: str, who: Who) -> bool:
         """Rename a memory or a directory of memories. False: the port has nothing there. Raises FUSEError."""
 
-        def planner(scope: Scope) -> Plan:
+        def planner(scope: Scope, now_ns: int) -> Plan:
             if node.is_gone:
                 return _GONE
-            return plan(scope, Rename(self._tree.path_of(node), new_path), self.memory.read)
+            return plan(scope, Rename(self._tree.path_of(node), new_path), self.memory.read, now_ns)
 
         result = (await self._perform("rename", planner, node, who)).result
         if result.ok:
@@ -212,8 +212,8 @@ class Saves:
             return self.refused("rename", no_utf8(path), who)
         half = self._first_half(path, who)
 
-        def planner(scope: Scope) -> Plan:
-            return _GONE if scratch.is_gone else self._plan_save(scope, path, data, scratch, half)
+        def planner(scope: Scope, now_ns: int) -> Plan:
+            return _GONE if scratch.is_gone else self._plan_save(scope, path, data, scratch, half, now_ns)
 
         outcome = await self._perform("create", planner, scratch, who)
         if outcome.result.error is _SAME:
@@ -237,7 +237,7 @@ class Saves:
         """No new file has come for a parked name: delete the memory, or bring it back if it was changed."""
         bytes_moved_away = parked.file
 
-        def planner(scope: Scope) -> Plan:
+        def planner(scope: Scope, now_ns: int) -> Plan:
             path = self._tree.path_of_parked(parked)
             there = scope.file(path)
             if there is None or there.id != bytes_moved_away.id or there.content != bytes_moved_away.content:
@@ -246,7 +246,7 @@ class Saves:
                     f"{path} is back: another writer changed it while a save here had moved it away.",
                     path,
                 )
-            return plan(scope, Delete(path), self.memory.read)
+            return plan(scope, Delete(path), self.memory.read, now_ns)
 
         if parked not in self._tree.parked:
             return
@@ -301,9 +301,7 @@ class Saves:
         self.refused(operation, error, who, number, path)
         return pyfuse3.FUSEError(number)
 
-    async def _perform(
-        self, name: str, planner: Callable[[Scope], Plan], own: AnyNode | None, who: Who
-    ) -> Outcome:
+    async def _perform(self, name: str, planner: Planner, own: AnyNode | None, who: Who) -> Outcome:
         """Commit what *planner* plans; the tree follows before this returns.
 
         *planner* runs when its turn has come, so it sees the names that hold then.
@@ -322,14 +320,14 @@ class Saves:
         return outcome
 
     def _plan_save(
-        self, scope: Scope, path: str, data: bytes, node: FileNode, half: _FirstHalf | None
+        self, scope: Scope, path: str, data: bytes, node: FileNode, half: _FirstHalf | None, now_ns: int
     ) -> Plan:
         """As ``create``, but for bytes that are already there: those make no version."""
         file = scope.file(path)
         if file is not None and file.size == len(data) and self.memory.read(file) == data:
             return _SAME
         mtime_ns = min(node.attributes.st_mtime_ns, LATEST_NS)
-        return plan_write(scope, path, data, mtime_ns, half.joined if half else None)
+        return plan_write(scope, path, data, now_ns, mtime_ns, half.joined if half else None)
 
     def _take_in(self, outcome: Outcome, own: AnyNode | None) -> None:
         for commit in outcome.commits:

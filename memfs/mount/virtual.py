@@ -16,6 +16,7 @@ from memfs.mount.rejected import Rejected
 from memfs.mount.scratch_area import MAX_TOTAL_BYTES, ScratchArea
 from memfs.mount.tree import Tree
 from memfs.port.memory import Memory
+from memfs.port.scope import Scope
 
 NAME = b".memfs"
 
@@ -73,8 +74,9 @@ class VirtualTree:
             "scope": self._memory.scope,
             "version": scope.version,
             "policy": policy.to_json(),
-            "use": {"files": len(scope), "totalBytes": scope.total_bytes},
-            "leavesNext": next((file.path for file in scope.in_write_order()), None),
+            "use": {"files": scope.live_files, "totalBytes": scope.live_bytes},
+            "archive": {"files": scope.archived_files, "totalBytes": scope.archived_bytes},
+            "leavesNext": self._leaves_next(scope),
             "openFiles": sum(1 for node in files if node.opens),
             "beingWritten": [self._tree.path_of(node) for node in files if node.writers and not node.is_gone],
             "parked": [self._tree.path_of_parked(parked) for parked in self._tree.parked],
@@ -83,6 +85,12 @@ class VirtualTree:
             "store": {"state": "ok", "waits": self._memory.waits},
         }
         return json.dumps(status, indent=2).encode() + b"\n"
+
+    def _leaves_next(self, scope: Scope) -> str | None:
+        """The memory that the next eviction takes."""
+        if scope.policy.eviction == "refuse":
+            return None
+        return next((file.path for file in scope.live_in_write_order()), None)
 
     def _fill_rejected(self, directory: VirtualDirectory) -> None:
         """Have exactly the refused saves that are kept now."""

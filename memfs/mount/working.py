@@ -24,7 +24,7 @@ from memfs.mount.scratch_area import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from memfs.mount.staging import Staged, may_be_utf8
 from memfs.mount.tree import Tree
 from memfs.port.errors import ErrorCode, PortError
-from memfs.port.plan import too_large
+from memfs.port.eviction import too_large
 
 log = logging.getLogger(__name__)
 

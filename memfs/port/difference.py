@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from memfs.port.buckets import move_operation
 from memfs.port.change import Actor, Change, Commit, Move, Origin, Put, PutOperation, Remove
 from memfs.port.scope import Scope
 
@@ -16,7 +17,7 @@ def difference(old: Scope, new: Scope) -> Commit:
         if now is None:
             removes.append(Remove(file, evicted=False))
         elif now.path != file.path:
-            moves.append(Move(file, now.path))
+            moves.append(Move(file, now.path, move_operation(file.path, now.path, new.policy)))
     for file in new.in_write_order():
         before = old.file_by_id(file.id)
         if before is None or before.content != file.content:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from memfs.port.cache import ContentCache
 from memfs.port.change import Actor, Change, Commit, File, Origin
@@ -26,6 +26,10 @@ from memfs.port.store import Busy, Store, VersionMismatch, Watch
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
+
+
+Planner: TypeAlias = Callable[[Scope, int], Plan]
+"""What a scope is to become, at the time of the commit (nanoseconds since the epoch)."""
 
 
 class Outcome(NamedTuple):
@@ -73,20 +77,20 @@ class Memory:
         if isinstance(parsed, View):
             return self._view(parsed)
         chosen = parsed
-        return self.perform(parsed.name, lambda scope: plan(scope, chosen, self.read)).result
+        return self.perform(parsed.name, lambda scope, now_ns: plan(scope, chosen, self.read, now_ns)).result
 
     def perform(
         self,
         name: str,
-        planner: Callable[[Scope], Plan],
+        planner: Planner,
         actor: Actor | None = None,
         wait: bool = True,
     ) -> Outcome:
         """Plan a change with *planner* on the current state of the scope, and commit it.
 
         *name* is the command's, for the answer. *planner* may be called several times and must only
-        read. With ``wait=False``, raises :class:`Busy` where another thread or process is in the way;
-        nothing has happened then.
+        read; it is given the time that the commit will have. With ``wait=False``, raises :class:`Busy`
+        where another thread or process is in the way; nothing has happened then.
         """
         if not self._lock.acquire(blocking=wait):
             raise Busy
@@ -139,7 +143,7 @@ class Memory:
         a rule that is none.
         """
 
-        def planner(scope: Scope) -> Change:
+        def planner(scope: Scope, _now_ns: int) -> Change:
             return Change(policy=scope.policy.changed(wanted))
 
         with self._lock:
@@ -186,7 +190,7 @@ class Memory:
                 if self._closed:
                     return Failure(command.name, _CLOSED)
                 self._take_in([])
-                answer = plan(self._snapshot, command, self.read)
+                answer = plan(self._snapshot, command, self.read, time.time_ns())
             except StoreError as error:
                 answer = PortError(error.code, error.message)
         if isinstance(answer, PortError):
@@ -194,9 +198,7 @@ class Memory:
         assert not isinstance(answer, Change), "a view changes nothing"
         return Success(command.name, answer)
 
-    def _commit(
-        self, planner: Callable[[Scope], Plan], actor: Actor, wait: bool, commits: list[Commit]
-    ) -> Plan:
+    def _commit(self, planner: Planner, actor: Actor, wait: bool, commits: list[Commit]) -> Plan:
         """Plan and commit until no other writer was faster; what was taken in goes to *commits*."""
         if self._closed:
             return _CLOSED
@@ -205,11 +207,12 @@ class Memory:
             store.acquire(wait)
             try:
                 self._take_in(commits)
-                planned = planner(self._snapshot)
+                now_ns = time.time_ns()
+                planned = planner(self._snapshot, now_ns)
                 if not isinstance(planned, Change):
                     return planned
                 self._behind = True
-                commit = store.commit(planned, self._snapshot.version, Origin(time.time_ns(), actor))
+                commit = store.commit(planned, self._snapshot.version, Origin(now_ns, actor))
                 self._apply(commit)
                 self._behind = False
                 commits.append(commit)

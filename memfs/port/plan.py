@@ -9,14 +9,27 @@ part of the contract: the first that fails is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from memfs.port.buckets import move_operation
 from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
+from memfs.port.checks import (
+    cannot_edit_at,
+    cannot_hold_file,
+    cannot_write_at,
+    existing_file,
+    file_among_parents,
+    not_found,
+    outside,
+    outside_and_missing,
+    protected,
+)
 from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
 from memfs.port.errors import ErrorCode, PortError
+from memfs.port.eviction import Evicted, archive_overflow, count_of, make_room
 from memfs.port.lines import ends_in_line_ending, logical_lines
 from memfs.port.names import ROOT, extension_error, is_well_formed, path_error
-from memfs.port.policy import Limits
 from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, Entry, FileView, Kind, Lines, Renamed
 from memfs.port.scope import Scope
 
@@ -25,24 +38,25 @@ Content: TypeAlias = Callable[[File], bytes]
 Plan: TypeAlias = Change | FileView | DirectoryView | PortError
 
 
-def plan(scope: Scope, command: Command, content: Content) -> Plan:
+def plan(scope: Scope, command: Command, content: Content, now_ns: int) -> Plan:
     """What *command* does to *scope*, or why it is refused; nothing is changed here.
 
-    *content* is called at most once, for the file that a view, replacement or insertion names.
+    *content* is called at most once, for the file that a view, replacement or insertion names. *now_ns* is
+    the time of the commit, in nanoseconds since the epoch: what is archived goes to its year.
     """
     match command:
         case View():
             return _plan_view(scope, command, content)
         case Create():
-            return _plan_create(scope, command)
+            return _plan_create(scope, command, now_ns)
         case StrReplace():
-            return _plan_str_replace(scope, command, content)
+            return _plan_str_replace(scope, command, content, now_ns)
         case Insert():
-            return _plan_insert(scope, command, content)
+            return _plan_insert(scope, command, content, now_ns)
         case Delete():
             return _plan_delete(scope, command)
         case Rename():
-            return _plan_rename(scope, command)
+            return _plan_rename(scope, command, now_ns)
 
 
 class Joined(NamedTuple):
@@ -57,7 +71,12 @@ class Joined(NamedTuple):
 
 
 def plan_write(
-    scope: Scope, path: str, data: bytes, mtime_ns: int | None = None, joined: Joined | None = None
+    scope: Scope,
+    path: str,
+    data: bytes,
+    now_ns: int,
+    mtime_ns: int | None = None,
+    joined: Joined | None = None,
 ) -> Change | PortError:
     """As ``create`` with *data*, which must be valid UTF-8: the door of those who hold bytes.
 
@@ -65,29 +84,37 @@ def plan_write(
     else has come in between.
     """
     return (
-        _cannot_write_at(path)
-        or _cannot_hold_file(scope, path)
-        or _put(scope, path, data, _created_receipt, mtime_ns, joined)
+        cannot_write_at(scope, path)
+        or cannot_hold_file(scope, path)
+        or _put(scope, path, data, _created_receipt, now_ns, mtime_ns, joined)
     )
 
 
-def too_large(path: str, size: int, limits: Limits) -> PortError:
-    """The refusal of a file of *size* bytes, which no eviction can make room for."""
-    return PortError(
-        ErrorCode.LIMIT_EXCEEDED,
-        f"{path} would have {_count(size, 'byte')}; a file may have "
-        f"{min(limits.max_file_bytes, limits.max_total_bytes)}. Split it or shorten it.",
-        path,
-        {
-            "byteLength": size,
-            "maxFileBytes": limits.max_file_bytes,
-            "maxTotalBytes": limits.max_total_bytes,
-        },
+def plan_moves(
+    scope: Scope, moves: tuple[Move, ...], receipt: Renamed, now_ns: int, directory: str | None = None
+) -> Change | PortError:
+    """Carry out *moves*, whose destinations are free and well-formed; what leaves for them is in the receipt.
+
+    Only a file that leaves the archive needs room, as a new one would; *directory* is as in the change.
+    """
+    entering = [move.file for move in moves if move.operation == "archived"]
+    restored = {move.new_path: move.file.size for move in moves if move.operation == "restored"}
+    error = archive_overflow(scope, entering)
+    if error:
+        return error
+    left = make_room(scope, restored, now_ns, sum(restored.values())) if restored else Evicted()
+    if isinstance(left, PortError):
+        return left
+    return Change(
+        removes=left.removes,
+        moves=(*moves, *left.moves),
+        directory=directory,
+        receipt=replace(receipt, evicted=left.paths),
     )
 
 
 def _plan_view(scope: Scope, command: View, content: Content) -> Plan:
-    error = path_error(command.path)
+    error = path_error(command.path) or outside_and_missing(scope, command.path)
     if error:
         return error
     path = command.path
@@ -98,7 +125,7 @@ def _plan_view(scope: Scope, command: View, content: Content) -> Plan:
             return text
         return _view_file(path, text, file.size, command.view_range)
     if not scope.is_directory(path):
-        return _not_found(path)
+        return not_found(path)
     if command.view_range is not None:
         return PortError(
             ErrorCode.INVALID_RANGE, f"{path} is a directory; a range of lines is for files.", path
@@ -130,7 +157,7 @@ def _view_file(path: str, text: str, size: int, view_range: object) -> FileView 
     if not 1 <= start <= end <= total:
         return PortError(
             ErrorCode.INVALID_RANGE,
-            f"The range [{start}, {end}] does not fit {path}, which has {_count(total, 'line')}.",
+            f"The range [{start}, {end}] does not fit {path}, which has {count_of(total, 'line')}.",
             path,
             {"totalLines": total},
         )
@@ -140,19 +167,19 @@ def _view_file(path: str, text: str, size: int, view_range: object) -> FileView 
     return FileView(path, chosen, len(chosen.encode()), Lines(start, end, total))
 
 
-def _plan_create(scope: Scope, command: Create) -> Change | PortError:
-    error = _cannot_write_at(command.path)
+def _plan_create(scope: Scope, command: Create, now_ns: int) -> Change | PortError:
+    error = cannot_write_at(scope, command.path)
     if error:
         return error
     path = command.path
     data = _encoded(command.text, "text", path)
     if isinstance(data, PortError):
         return data
-    return _cannot_hold_file(scope, path) or _put(scope, path, data, _created_receipt)
+    return cannot_hold_file(scope, path) or _put(scope, path, data, _created_receipt, now_ns)
 
 
-def _plan_str_replace(scope: Scope, command: StrReplace, content: Content) -> Change | PortError:
-    error = path_error(command.path)
+def _plan_str_replace(scope: Scope, command: StrReplace, content: Content, now_ns: int) -> Change | PortError:
+    error = cannot_edit_at(scope, command.path)
     if error:
         return error
     path, old, new = command.path, command.old_text, command.new_text
@@ -164,7 +191,7 @@ def _plan_str_replace(scope: Scope, command: StrReplace, content: Content) -> Ch
         return PortError(
             ErrorCode.INVALID_ARGUMENT, "oldText must not be empty; name the text to replace.", path
         )
-    file = _existing_file(scope, path)
+    file = existing_file(scope, path)
     if isinstance(file, PortError):
         return file
     text = _text_of(file, content)
@@ -184,11 +211,11 @@ def _plan_str_replace(scope: Scope, command: StrReplace, content: Content) -> Ch
             f"oldText occurs more than once in {path}; add text around it until it occurs once.",
             path,
         )
-    return _put(scope, path, (text[:first] + new + text[after:]).encode(), _edited_receipt)
+    return _put(scope, path, (text[:first] + new + text[after:]).encode(), _edited_receipt, now_ns)
 
 
-def _plan_insert(scope: Scope, command: Insert, content: Content) -> Change | PortError:
-    error = path_error(command.path)
+def _plan_insert(scope: Scope, command: Insert, content: Content, now_ns: int) -> Change | PortError:
+    error = cannot_edit_at(scope, command.path)
     if error:
         return error
     path, at = command.path, command.insert_line
@@ -201,7 +228,7 @@ def _plan_insert(scope: Scope, command: Insert, content: Content) -> Change | Po
             "insertLine must be an integer of 0 or more; 0 is before the first line.",
             path,
         )
-    file = _existing_file(scope, path)
+    file = existing_file(scope, path)
     if isinstance(file, PortError):
         return file
     text = _text_of(file, content)
@@ -211,16 +238,20 @@ def _plan_insert(scope: Scope, command: Insert, content: Content) -> Change | Po
     if at > len(lines):
         return PortError(
             ErrorCode.INVALID_RANGE,
-            f"insertLine {at} is beyond {path}, which has {_count(len(lines), 'line')}.",
+            f"insertLine {at} is beyond {path}, which has {count_of(len(lines), 'line')}.",
             path,
             {"maxInsertLine": len(lines)},
         )
     lines[at:at] = logical_lines(command.text)
-    return _put(scope, path, ("\n".join(lines) + "\n").encode(), _edited_receipt)
+    return _put(scope, path, ("\n".join(lines) + "\n").encode(), _edited_receipt, now_ns)
 
 
 def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
-    error = path_error(command.path) or _root_protected(command.path, "deleted")
+    error = (
+        path_error(command.path)
+        or protected(scope, command.path, "deleted")
+        or outside_and_missing(scope, command.path)
+    )
     if error:
         return error
     path = command.path
@@ -230,7 +261,7 @@ def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
     elif scope.is_directory(path):
         files, kind = sorted(scope.files_below(path), key=_by_path), _kind(True)
     else:
-        return _not_found(path)
+        return not_found(path)
     freed = sum(file.size for file in files)
     return Change(
         removes=tuple(Remove(each, evicted=False) for each in files),
@@ -239,16 +270,22 @@ def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
     )
 
 
-def _plan_rename(scope: Scope, command: Rename) -> Change | PortError:
+def _plan_rename(scope: Scope, command: Rename, now_ns: int) -> Change | PortError:
     old, new = command.old_path, command.new_path
-    error = path_error(old) or path_error(new) or _root_protected(old, "renamed")
+    error = (
+        path_error(old)
+        or path_error(new)
+        or outside_and_missing(scope, old)
+        or outside(scope, new)
+        or protected(scope, old, "renamed")
+    )
     if error:
         return error
     if new == ROOT:
         return PortError(ErrorCode.ROOT_PROTECTED, f"Nothing can take the place of {ROOT}.", new)
     file = scope.file(old)
     if file is None and not scope.is_directory(old):
-        return _not_found(old)
+        return not_found(old)
     if scope.file(new) is not None or scope.is_directory(new):
         return PortError(
             ErrorCode.ALREADY_EXISTS,
@@ -261,20 +298,22 @@ def _plan_rename(scope: Scope, command: Rename) -> Change | PortError:
         error = extension_error(new, scope.policy.extensions)
         if error:
             return error
-    error = _file_among_parents(scope, new)
+    error = file_among_parents(scope, new)
     if error:
         return error
+    operation = move_operation(
+        f"{old}/" if file is None else old, f"{new}/" if file is None else new, scope.policy
+    )
     files = [file] if file is not None else sorted(scope.files_below(old), key=_by_path)
-    moves = tuple(Move(each, new + each.path[len(old) :]) for each in files)
+    if operation == "restored":
+        files.sort(key=by_write)
+    moves = tuple(Move(each, new + each.path[len(old) :], operation) for each in files)
     for move in moves:
         error = path_error(move.new_path)
         if error:
             return error
-    return Change(
-        moves=moves,
-        directory=old if file is None else None,
-        receipt=Renamed(old, new, _kind(file is None), len(moves)),
-    )
+    receipt = Renamed(old, new, _kind(file is None), len(moves))
+    return plan_moves(scope, moves, receipt, now_ns, old if file is None else None)
 
 
 def _put(
@@ -282,35 +321,26 @@ def _put(
     path: str,
     data: bytes,
     receipt: Callable[[str, int, tuple[str, ...], bool], Created | Edited],
+    now_ns: int,
     mtime_ns: int | None = None,
     joined: Joined | None = None,
 ) -> Change | PortError:
     """Write *data* at *path*, where a file may be, and let the earliest writes leave for it."""
-    limits, size = scope.policy.limits, len(data)
-    if size > limits.max_file_bytes or size > limits.max_total_bytes:
-        return too_large(path, size, limits)
+    size = len(data)
+    left = make_room(scope, {path: size}, now_ns)
+    if isinstance(left, PortError):
+        return left
     earlier = scope.file(path)
-    count = len(scope) + (earlier is None)
-    total = scope.total_bytes + size - (earlier.size if earlier else 0)
-    evicted: list[Remove] = []
-    if count > limits.max_files or total > limits.max_total_bytes:
-        for candidate in scope.in_write_order():
-            if candidate.path == path:
-                continue
-            evicted.append(Remove(candidate, evicted=True))
-            count -= 1
-            total -= candidate.size
-            if count <= limits.max_files and total <= limits.max_total_bytes:
-                break
     file_id = earlier.id if earlier else scope.version + 1
     operation: PutOperation = "modified" if earlier else "created"
     joins = None
     if joined is not None and _is_first_half(scope, earlier, joined):
         file_id, joins, operation = joined
     return Change(
-        removes=tuple(evicted),
+        removes=left.removes,
+        moves=left.moves,
         puts=(Put(file_id, path, size, operation, data, mtime_ns, joins),),
-        receipt=receipt(path, size, tuple(left.file.path for left in evicted), earlier is not None),
+        receipt=receipt(path, size, left.paths, earlier is not None),
     )
 
 
@@ -329,39 +359,6 @@ def _edited_receipt(path: str, size: int, evicted: tuple[str, ...], _overwritten
     return Edited(path, size, evicted)
 
 
-def _cannot_write_at(path: str) -> PortError | None:
-    return path_error(path) or _root_protected(path, "a file")
-
-
-def _cannot_hold_file(scope: Scope, path: str) -> PortError | None:
-    error = extension_error(path, scope.policy.extensions)
-    if error:
-        return error
-    if scope.is_directory(path):
-        return PortError(
-            ErrorCode.PATH_CONFLICT, f"{path} is a directory; choose another name for the file.", path
-        )
-    return _file_among_parents(scope, path)
-
-
-def _file_among_parents(scope: Scope, path: str) -> PortError | None:
-    above = scope.file_above(path)
-    if above is None:
-        return None
-    return PortError(
-        ErrorCode.PATH_CONFLICT, f"{above} is a file, so nothing can lie below it at {path}.", path
-    )
-
-
-def _existing_file(scope: Scope, path: str) -> File | PortError:
-    file = scope.file(path)
-    if file is not None:
-        return file
-    if scope.is_directory(path):
-        return PortError(ErrorCode.PATH_CONFLICT, f"{path} is a directory; name a file in it.", path)
-    return _not_found(path)
-
-
 def _text_of(file: File, content: Content) -> str | PortError:
     try:
         return content(file).decode()
@@ -371,20 +368,6 @@ def _text_of(file: File, content: Content) -> str | PortError:
             f"What is stored for {file.path} is no UTF-8, so memfs did not write it; restore it from a copy.",
             file.path,
         )
-
-
-def _root_protected(path: str, what: str) -> PortError | None:
-    if path != ROOT:
-        return None
-    return PortError(
-        ErrorCode.ROOT_PROTECTED, f"{ROOT} is the root and cannot be {what}; name a path below it.", path
-    )
-
-
-def _not_found(path: str) -> PortError:
-    return PortError(
-        ErrorCode.NOT_FOUND, f"{path} does not exist; view its directory to see what does.", path
-    )
 
 
 def _encoded(text: object, field: str, path: str) -> bytes | PortError:
@@ -409,5 +392,6 @@ def _by_path(file: File) -> str:
     return file.path
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def by_write(file: File) -> tuple[int, str]:
+    """Sorts by the change that wrote the bytes: what is restored together keeps its order among itself."""
+    return file.content, file.path

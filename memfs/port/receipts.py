@@ -117,21 +117,28 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A file or directory moved, with ``moved_files`` files."""
+    """A file or directory moved, with ``moved_files`` files.
+
+    ``evicted`` names what left for it, in that order: a file that comes out of the archive needs room.
+    """
 
     old_path: str
     new_path: str
     kind: Kind
     moved_files: int
+    evicted: tuple[str, ...] = ()
 
     def to_wire(self) -> dict[str, object]:
-        """The JSON object of the contract."""
-        return {
+        """The JSON object of the contract; ``evicted`` only where something left."""
+        wire: dict[str, object] = {
             "oldPath": self.old_path,
             "newPath": self.new_path,
             "kind": self.kind,
             "movedFiles": self.moved_files,
         }
+        if self.evicted:
+            wire["evicted"] = list(self.evicted)
+        return wire
 
 
 Receipt: TypeAlias = FileView | DirectoryView | Created | Edited | Deleted | Renamed

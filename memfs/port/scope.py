@@ -8,28 +8,52 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
+from memfs.port.buckets import is_archived, standing_directories
 from memfs.port.change import Commit, File
 from memfs.port.names import ROOT, parent_of
 from memfs.port.policy import Policy
 
 
 class Scope:
-    """The files of a scope, by path and in write order, and the directories they make."""
+    """The files of a scope, by path and in write order, and the directories they make.
+
+    A file is *live*, and counts against the limits, or it is archived. The live ones are counted and
+    ordered apart, so that no number of archived files makes planning dearer.
+    """
 
     def __init__(self, policy: Policy, version: int, files: Iterable[File] = ()) -> None:
         """*files* come in write order, the earliest write first."""
-        self.policy = policy
         self.version = version
-        self.total_bytes = 0
+        self._set_up(policy, files)
+
+    def _set_up(self, policy: Policy, files: Iterable[File]) -> None:
+        self.policy = policy
+        self.live_bytes = 0
+        self.archived_bytes = 0
+        self._standing = frozenset(standing_directories(policy.layout))
         self._files: dict[str, File] = {}
-        self._children: dict[str, dict[str, bool]] = {ROOT: {}}
+        self._children: dict[str, dict[str, bool]] = {directory: {} for directory in self._standing}
+        for directory in self._standing - {ROOT}:
+            parent = parent_of(directory)
+            self._children[parent][directory[len(parent) + 1 :]] = True
         # An OrderedDict and not a dict: next(iter()) of a dict slows down with every deletion at its front.
         self._write_order: OrderedDict[int, str] = OrderedDict()
+        self._live: OrderedDict[int, None] = OrderedDict()
         for file in files:
             self._add(file)
 
     def __len__(self) -> int:
         return len(self._files)
+
+    @property
+    def live_files(self) -> int:
+        """How many files count against the limits."""
+        return len(self._live)
+
+    @property
+    def archived_files(self) -> int:
+        """How many files are archived."""
+        return len(self._files) - len(self._live)
 
     def file(self, path: str) -> File | None:
         """The file at *path*, or None."""
@@ -41,8 +65,12 @@ class Scope:
         return None if path is None else self._files[path]
 
     def is_directory(self, path: str) -> bool:
-        """Whether a file lies below *path*; the root is always a directory."""
+        """Whether a file lies below *path*, or the layout has it always: the root, at least."""
         return path in self._children
+
+    def is_standing(self, path: str) -> bool:
+        """Whether the layout has the directory *path* always, with files in it or without."""
+        return path in self._standing
 
     def children(self, path: str) -> dict[str, bool]:
         """The names in a directory; the value says whether the child is itself a directory."""
@@ -61,9 +89,14 @@ class Scope:
                     yield self._files[child]
 
     def in_write_order(self) -> Iterator[File]:
-        """Every file, the earliest write first: the order of eviction."""
+        """Every file, the earliest write first."""
         for path in self._write_order.values():
             yield self._files[path]
+
+    def live_in_write_order(self) -> Iterator[File]:
+        """Every live file, the earliest write first: the order of eviction."""
+        for file_id in self._live:
+            yield self._files[self._write_order[file_id]]
 
     def file_above(self, path: str) -> str | None:
         """The path of a file among the parents of *path*, or None."""
@@ -78,22 +111,22 @@ class Scope:
         """Take in a change that the store holds; commits come one by one, in version order."""
         change = commit.change
         if change.policy is not None:
-            self.policy = change.policy
+            self._set_up(change.policy, list(self.in_write_order()))
         for remove in change.removes:
             self._drop(self._files[remove.file.path])
-            del self._write_order[remove.file.id]
+            self._forget_place(remove.file.id)
         moved = [(self._files[move.file.path], move) for move in change.moves]
         for file, _ in moved:
             self._drop(file)
         for file, move in moved:
             if move.operation == "restored":
-                del self._write_order[file.id]
+                self._forget_place(file.id)
             self._add(file._replace(path=move.new_path))
         for put in change.puts:
             earlier = self._files.get(put.path)
             if earlier is not None:
                 self._drop(earlier)
-                self._write_order.pop(earlier.id)
+                self._forget_place(earlier.id)
             mtime_ns = commit.origin.time_ns if put.mtime_ns is None else put.mtime_ns
             self._add(File(put.id, put.path, put.size, mtime_ns, commit.version))
         self.version = commit.version
@@ -103,7 +136,12 @@ class Scope:
         path = file.path
         self._files[path] = file
         self._write_order[file.id] = path
-        self.total_bytes += file.size
+        if is_archived(path, self.policy):
+            self._live.pop(file.id, None)
+            self.archived_bytes += file.size
+        else:
+            self._live[file.id] = None
+            self.live_bytes += file.size
         is_directory = False
         while True:
             cut = path.rfind("/")
@@ -119,13 +157,21 @@ class Scope:
         """Take *file* out, and every directory that is empty without it; not from the write order."""
         path = file.path
         del self._files[path]
-        self.total_bytes -= file.size
+        if is_archived(path, self.policy):
+            self.archived_bytes -= file.size
+        else:
+            self.live_bytes -= file.size
         while True:
             cut = path.rfind("/")
             parent = path[:cut]
             siblings = self._children[parent]
             del siblings[path[cut + 1 :]]
-            if siblings or parent == ROOT:
+            if siblings or parent in self._standing:
                 return
             del self._children[parent]
             path = parent
+
+    def _forget_place(self, file_id: int) -> None:
+        """Take a file out of the write order: it leaves, or is about to get the newest place."""
+        del self._write_order[file_id]
+        self._live.pop(file_id, None)

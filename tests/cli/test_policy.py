@@ -9,10 +9,12 @@ from tests.cli.conftest import Shell
 
 def test_rules_are_shown_for_people_and_for_programs(shell: Shell) -> None:
     assert shell("policy", "show").done() == (
-        "max-files        256\n"
-        "max-total-bytes  1048576\n"
-        "max-file-bytes   65536\n"
-        "extensions       .txt,.md,.json,.py,.yaml,.yml\n"
+        "max-files          256\n"
+        "max-total-bytes    1048576\n"
+        "max-file-bytes     65536\n"
+        "extensions         .txt,.md,.json,.py,.yaml,.yml\n"
+        "layout             flat\n"
+        "eviction           delete\n"
     )
     shown = shell("policy", "show", "--json").json
     assert shown["max_files"] == 256
@@ -26,6 +28,9 @@ def test_what_is_set_holds_at_every_door_and_the_rest_stays(shell: Shell) -> Non
         "max_total_bytes": 1_048_576,
         "max_files": 256,
         "extensions": [".md", ".html"],
+        "layout": "flat",
+        "eviction": "delete",
+        "max_archive_bytes": None,
     }
     assert shell("policy", "show", "--json").json == printed
     shell("create", "a.html", "1234").done()

@@ -31,10 +31,10 @@ def in_the_middle_of(mount: Mounted, *commands: Command) -> Iterator[None]:
     memory = mount.memory
     holds, go_on = threading.Event(), threading.Event()
 
-    def planner(scope: Scope) -> Plan:
+    def planner(scope: Scope, now_ns: int) -> Plan:
         holds.set()
         go_on.wait()
-        return plan(scope, commands[0], memory.read)
+        return plan(scope, commands[0], memory.read, now_ns)
 
     def change() -> None:
         assert memory.perform("held", planner).result.ok

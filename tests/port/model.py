@@ -11,6 +11,8 @@ from typing import Any
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 FIRST = LETTERS + "0123456789_"
 EXTENSIONS = (".txt", ".md", ".json", ".py", ".yaml", ".yml")
+BUCKETS = ("projects", "areas", "resources", "archive")
+ALWAYS_THERE = [f"/memories/{name}" for name in (*BUCKETS, "areas/inbox")]
 
 
 class Refused(Exception):
@@ -24,9 +26,25 @@ class Model:
     """One scope. ``execute`` answers as the port does on the wire, but for the words of a message."""
 
     def __init__(
-        self, max_file_bytes: int = 65_536, max_total_bytes: int = 1_048_576, max_files: int = 256
+        self,
+        max_file_bytes: int = 65_536,
+        max_total_bytes: int = 1_048_576,
+        max_files: int = 256,
+        layout: str = "flat",
+        eviction: str = "delete",
+        extensions: tuple[str, ...] = EXTENSIONS,
+        max_archive_bytes: int | None = None,
+        year: int = 1970,
     ) -> None:
         self.files: dict[str, str] = {}
+        self.stamps: dict[str, int] = {}
+        """When each text was written, which a restored directory keeps as the order of its files."""
+        self.writes = 0
+        self.layout = layout
+        self.eviction = eviction
+        self.extensions = extensions
+        self.max_archive_bytes = max_archive_bytes
+        self.year = year
         self.max_file_bytes = max_file_bytes
         self.max_total_bytes = max_total_bytes
         self.max_files = max_files
@@ -34,13 +52,14 @@ class Model:
     def execute(self, command: Any) -> dict[str, Any]:
         name = command.get("command") if isinstance(command, Mapping) else None
         name = name if isinstance(name, str) else "unknown"
-        before = dict(self.files)
+        before, stamps = dict(self.files), dict(self.stamps)
+        self.use_before = self.live_use()
         try:
             if name not in ("view", "create", "str_replace", "insert", "delete", "rename"):
                 raise Refused("INVALID_COMMAND")
             value = getattr(self, name)(dict(command))
         except Refused as refused:
-            self.files = before
+            self.files, self.stamps = before, stamps
             error: dict[str, Any] = {"code": refused.code, "message": f"This is {refused.code}."}
             if refused.details:
                 error["details"] = refused.details
@@ -49,13 +68,18 @@ class Model:
 
     def view(self, command: dict[str, Any]) -> dict[str, Any]:
         path = self.checked_path(command.get("path"))
+        self.check_bucket(path)
         if path in self.files:
             return self.view_file(path, self.files[path], command)
         if not self.is_directory(path):
             raise Refused("NOT_FOUND")
         if "viewRange" in command:
             raise Refused("INVALID_RANGE")
-        names = {file[len(path) + 1 :].split("/")[0] for file in self.files if file.startswith(path + "/")}
+        names = {
+            each[len(path) + 1 :].split("/")[0]
+            for each in [*self.files, *self.always_there()]
+            if each.startswith(path + "/")
+        }
         entries = [
             {
                 "name": name,
@@ -95,6 +119,8 @@ class Model:
         path = self.checked_path(command.get("path"))
         if path == "/memories":
             raise Refused("ROOT_PROTECTED")
+        self.check_bucket(path)
+        self.check_live(path)
         text = checked_text(command.get("text"))
         self.check_extension(path)
         if self.is_directory(path):
@@ -105,6 +131,8 @@ class Model:
 
     def str_replace(self, command: dict[str, Any]) -> dict[str, Any]:
         path = self.checked_path(command.get("path"))
+        self.check_bucket(path)
+        self.check_live(path)
         old, new = checked_text(command.get("oldText")), checked_text(command.get("newText"))
         if not old:
             raise Refused("INVALID_ARGUMENT")
@@ -118,6 +146,8 @@ class Model:
 
     def insert(self, command: dict[str, Any]) -> dict[str, Any]:
         path = self.checked_path(command.get("path"))
+        self.check_bucket(path)
+        self.check_live(path)
         text = checked_text(command.get("text"))
         at = command.get("insertLine")
         if type(at) is not int or at < 0:
@@ -129,8 +159,9 @@ class Model:
 
     def delete(self, command: dict[str, Any]) -> dict[str, Any]:
         path = self.checked_path(command.get("path"))
-        if path == "/memories":
+        if path in ("/memories", *self.always_there()):
             raise Refused("ROOT_PROTECTED")
+        self.check_bucket(path)
         gone = self.at_or_below(path)
         kind = "file" if path in self.files else "directory"
         freed = sum(len(self.files.pop(file).encode()) for file in gone)
@@ -139,7 +170,9 @@ class Model:
     def rename(self, command: dict[str, Any]) -> dict[str, Any]:
         old = self.checked_path(command.get("oldPath"))
         new = self.checked_path(command.get("newPath"))
-        if "/memories" in (old, new):
+        self.check_bucket(old)
+        self.check_bucket(new)
+        if "/memories" in (old, new) or old in self.always_there():
             raise Refused("ROOT_PROTECTED")
         moved = self.at_or_below(old)
         if new in self.files or self.is_directory(new):
@@ -153,33 +186,95 @@ class Model:
         destinations = {file: new + file[len(old) :] for file in moved}
         for destination in destinations.values():
             self.checked_path(destination)
-        self.files = {destinations.get(file, file): text for file, text in self.files.items()}
+        restored = [file for file in moved if self.is_archived(file) > self.is_archived(destinations[file])]
+        restored.sort(key=lambda file: (self.stamps.get(file, 0), file))
+        self.move(destinations)
+        for file in restored:  # each gets the newest place
+            self.check_size(self.files[destinations[file]])
+            self.files[destinations[file]] = self.files.pop(destinations[file])
+        evicted = self.make_room({destinations[file] for file in restored})
+        self.check_archive()
         kind = "file" if is_file else "directory"
-        return {"oldPath": old, "newPath": new, "kind": kind, "movedFiles": len(moved)}
+        value = {"oldPath": old, "newPath": new, "kind": kind, "movedFiles": len(moved)}
+        return value | {"evicted": evicted} if evicted else value
 
     def write(self, path: str, text: str) -> dict[str, Any]:
-        size = len(text.encode())
-        if size > self.max_file_bytes or size > self.max_total_bytes:
-            raise Refused(
-                "LIMIT_EXCEEDED",
-                byteLength=size,
-                maxFileBytes=self.max_file_bytes,
-                maxTotalBytes=self.max_total_bytes,
-            )
+        self.check_size(text)
         self.files.pop(path, None)
         self.files[path] = text
-        evicted = []
-        while len(self.files) > self.max_files or self.total() > self.max_total_bytes:
-            earliest = next(iter(self.files))
-            del self.files[earliest]
-            evicted.append(earliest)
-        return {"path": path, "byteLength": size, "evicted": evicted}
+        self.writes += 1
+        self.stamps[path] = self.writes
+        evicted = self.make_room({path})
+        self.check_archive()
+        return {"path": path, "byteLength": len(text.encode()), "evicted": evicted}
 
-    def total(self) -> int:
-        return sum(len(text.encode()) for text in self.files.values())
+    def make_room(self, written: set[str]) -> list[str]:
+        evicted: list[str] = []
+        while written and not self.fits():
+            count, total = self.live_use()
+            if self.eviction == "refuse":
+                too_many = count > max(self.max_files, self.use_before[0])
+                too_much = total > max(self.max_total_bytes, self.use_before[1])
+                if too_many or too_much:
+                    raise Refused("LIMIT_EXCEEDED")
+                return evicted
+            others = [file for file in self.files if not self.is_archived(file) and file not in written]
+            if not others:
+                raise Refused("LIMIT_EXCEEDED")
+            evicted.append(others[0])
+            if self.eviction == "delete":
+                del self.files[others[0]]
+            else:
+                place = self.free_place(f"/memories/archive/{self.year:04}{others[0][len('/memories') :]}")
+                if len(place) > 1024:
+                    raise Refused("LIMIT_EXCEEDED")
+                self.move({others[0]: place})
+        return evicted
+
+    def move(self, destinations: dict[str, str]) -> None:
+        self.files = {destinations.get(file, file): text for file, text in self.files.items()}
+        self.stamps = {destinations.get(file, file): stamp for file, stamp in self.stamps.items()}
+
+    def free_place(self, path: str) -> str:
+        """*path*, or with ordinals where it is taken: each after a taken one that doubling finds."""
+        at = "/memories"
+        names = path.split("/")[2:]
+        for depth, name in enumerate(names):
+            is_last = depth == len(names) - 1
+            tried, taken = 1, 0
+            while self.is_taken(f"{at}/{ordinal(name, tried)}", is_last):
+                taken, tried = tried, 2 * tried
+            while tried > taken + 1:
+                middle = (taken + tried) // 2
+                if self.is_taken(f"{at}/{ordinal(name, middle)}", is_last):
+                    taken = middle
+                else:
+                    tried = middle
+            at = f"{at}/{ordinal(name, tried)}"
+        return at
+
+    def is_taken(self, path: str, by_anything: bool) -> bool:
+        return path in self.files or (by_anything and self.is_directory(path))
+
+    def fits(self) -> bool:
+        count, total = self.live_use()
+        return count <= self.max_files and total <= self.max_total_bytes
+
+    def live_use(self) -> tuple[int, int]:
+        sizes = [len(text.encode()) for file, text in self.files.items() if not self.is_archived(file)]
+        return len(sizes), sum(sizes)
+
+    def is_archived(self, path: str) -> bool:
+        has_archive = self.layout == "para" or self.eviction == "archive"
+        return has_archive and path.startswith("/memories/archive/")
+
+    def always_there(self) -> list[str]:
+        return ALWAYS_THERE if self.layout == "para" else []
 
     def is_directory(self, path: str) -> bool:
-        return path == "/memories" or any(file.startswith(path + "/") for file in self.files)
+        return path in ("/memories", *self.always_there()) or any(
+            file.startswith(path + "/") for file in self.files
+        )
 
     def at_or_below(self, path: str) -> list[str]:
         found = [file for file in self.files if file == path or file.startswith(path + "/")]
@@ -192,6 +287,29 @@ class Model:
             return self.files[path]
         raise Refused("PATH_CONFLICT" if self.is_directory(path) else "NOT_FOUND")
 
+    def check_size(self, text: str) -> None:
+        size = len(text.encode())
+        if size > self.max_file_bytes or size > self.max_total_bytes:
+            raise Refused(
+                "LIMIT_EXCEEDED",
+                byteLength=size,
+                maxFileBytes=self.max_file_bytes,
+                maxTotalBytes=self.max_total_bytes,
+            )
+
+    def check_archive(self) -> None:
+        sizes = [len(text.encode()) for file, text in self.files.items() if self.is_archived(file)]
+        if self.max_archive_bytes is not None and sum(sizes) > self.max_archive_bytes:
+            raise Refused("LIMIT_EXCEEDED")
+
+    def check_bucket(self, path: str) -> None:
+        if self.layout == "para" and path != "/memories" and path.split("/")[2] not in BUCKETS:
+            raise Refused("INVALID_PATH")
+
+    def check_live(self, path: str) -> None:
+        if self.is_archived(path):
+            raise Refused("ROOT_PROTECTED")
+
     def check_parents(self, path: str) -> None:
         names = path.split("/")
         if any("/".join(names[:depth]) in self.files for depth in range(1, len(names))):
@@ -199,7 +317,7 @@ class Model:
 
     def check_extension(self, path: str) -> None:
         name = path.split("/")[-1]
-        if "." not in name or "." + name.split(".")[-1] not in EXTENSIONS:
+        if "." not in name or "." + name.split(".")[-1] not in self.extensions:
             raise Refused("INVALID_EXTENSION")
 
     def checked_path(self, path: object) -> str:
@@ -218,6 +336,15 @@ def checked_text(text: object) -> str:
     if not isinstance(text, str) or any(0xD800 <= ord(character) < 0xE000 for character in text):
         raise Refused("INVALID_ARGUMENT")
     return text
+
+
+def ordinal(name: str, number: int) -> str:
+    """*name* as the number-th of its kind: a.md, a-2.md, a-3.md."""
+    if number == 1:
+        return name
+    stem, dot, extension = name.rpartition(".") if "." in name else (name, "", "")
+    suffix = f"-{number}{dot}{extension}"
+    return stem[: 128 - len(suffix)].rstrip("-") + suffix
 
 
 def split(text: str) -> list[str]:

@@ -13,12 +13,15 @@ from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
 from memfs.port.scope import Scope
 
+NOW_NS = 7
+"""When every command is carried out: in 1970."""
+
 
 class Planned:
     """Asserts at every command that planning it changes nothing and reads at most one file."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.scope = Scope(Policy(limits), 0)
+    def __init__(self, rules: Limits | Policy) -> None:
+        self.scope = Scope(Policy(rules) if isinstance(rules, Limits) else rules, 0)
         self.contents: dict[int, bytes] = {}
         self.reads = 0
 
@@ -31,7 +34,7 @@ class Planned:
         if isinstance(parsed, tuple):
             return Failure(*parsed)
         self.reads, before = 0, picture(self.scope)
-        planned = plan(self.scope, parsed, self.read)
+        planned = plan(self.scope, parsed, self.read, NOW_NS)
         assert picture(self.scope) == before, "planning changed the scope"
         assert self.reads <= 1
         if isinstance(planned, PortError):
@@ -43,7 +46,7 @@ class Planned:
         return Success(parsed.name, planned)
 
     def apply(self, change: Change) -> None:
-        self.scope.apply(Commit(self.scope.version + 1, change, Origin(7, Actor())))
+        self.scope.apply(Commit(self.scope.version + 1, change, Origin(NOW_NS, Actor())))
         for put in change.puts:
             assert put.content is not None
             self.contents[put.id] = put.content
@@ -61,7 +64,8 @@ def picture(scope: Scope) -> dict[str, Any]:
         "version": scope.version,
         "files": files,
         "count": len(scope),
-        "bytes": scope.total_bytes,
+        "live": (scope.live_files, scope.live_bytes, list(scope.live_in_write_order())),
+        "archived": (scope.archived_files, scope.archived_bytes),
         "directories": directories,
         "below": sorted(scope.files_below("/memories")),
         "by path": [scope.file(file.path) for file in files],

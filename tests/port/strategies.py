@@ -11,21 +11,30 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from memfs import Limits
+from memfs import Limits, Policy
 from tests.port.model import Model, split
 
-FILES = (
+FILES: tuple[str, ...] = (
     "/memories/a.md",
     "/memories/d/a.md",
     "/memories/d/e/b.txt",
     "/memories/x.md/a.py",
     "/memories/x.md",
 )
-DIRECTORIES = ("/memories/d", "/memories/d/e", "/memories/x.md", "/memories/d2")
+ARCHIVED = (
+    "/memories/archive",
+    "/memories/archive/1970",
+    "/memories/archive/1970/d",
+    "/memories/archive/1970/x.md",
+    "/memories/archive/a.md",
+)
+DIRECTORIES: tuple[str, ...] = ("/memories/d", "/memories/d/e", "/memories/x.md", "/memories/d2")
 ODD_PATHS: tuple[object, ...] = (
     "/memories",
     "/memories/a.md/b.md",
     "/memories/a.ts",
+    "/memories/areas",
+    "/memories/areas/inbox",
     "/memories/",
     "/memories/.a.md",
     "/memories/../a.md",
@@ -58,39 +67,65 @@ LIMITS = (
     Limits(max_file_bytes=16, max_total_bytes=1_000, max_files=3),
     Limits(max_file_bytes=6, max_total_bytes=12, max_files=2),
 )
+PARA: dict[str, Any] = {"layout": "para", "extensions": (".md", ".txt", ".py")}
+OTHER_RULES: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"eviction": "refuse"},
+    {"eviction": "archive"},
+    {"eviction": "archive", "max_archive_bytes": 30},
+    PARA | {"eviction": "archive"},
+    PARA | {"eviction": "archive", "max_archive_bytes": 60},
+    PARA | {"eviction": "refuse"},
+    PARA,
+)
+"""What the rules of a scope may be beside its limits."""
 
 
 class Session(NamedTuple):
-    """The limits of a scope, and commands as they come off the wire."""
+    """The rules of a scope, and commands as they come off the wire."""
 
-    limits: Limits
+    policy: Policy
     sent: list[Any]
 
 
 def session_of(seed: int, length: int) -> Session:
     """The first commands of the endless session of this seed, for a scope that is empty at first."""
     dice = Random(seed)
-    limits = dice.choice(LIMITS)
-    model = model_of(limits)
+    policy = Policy(dice.choice(LIMITS), **dice.choice(OTHER_RULES))
+    model = model_of(policy)
     sent: list[Any] = []
     for _ in range(length):
         sent.append(command_after(model, dice))
         model.execute(sent[-1])
-    return Session(limits, sent)
+    return Session(policy, sent)
 
 
 sessions = st.builds(session_of, st.integers(0, 2**32 - 1), st.integers(1, 60))
 
 
-def model_of(limits: Limits) -> Model:
-    return Model(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
+def model_of(policy: Policy, year: int = 1970) -> Model:
+    return Model(**policy.to_json(), year=year)
+
+
+def in_buckets(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The same below a bucket each."""
+    return tuple(
+        f"/memories/{('projects', 'areas/inbox')[number % 2]}{path[len('/memories') :]}"
+        for number, path in enumerate(paths)
+    )
 
 
 def command_after(model: Model, dice: Random) -> Any:
     """A command for the state that *model* is in. Nearly always at most one thing in it is odd."""
     kind = dice.choice(KINDS)
     odd = dice.choice((None,) * 12 + ("path", "value", "number"))
-    path: Any = dice.choice(3 * tuple(model.files) + FILES + DIRECTORIES)
+    files, directories = FILES, DIRECTORIES
+    if model.layout == "para":
+        files, directories = in_buckets(FILES), in_buckets(DIRECTORIES)
+    if model.layout == "para" or model.eviction != "delete":
+        directories += ARCHIVED
+    path: Any = dice.choice(3 * tuple(model.files) + files + directories)
     held = model.files.get(path, "")
     total = len(split(held))
     text: Any = "".join(dice.choices(PIECES, k=dice.randrange(7)))
@@ -104,7 +139,7 @@ def command_after(model: Model, dice: Random) -> Any:
             line = dice.choice(ODD_NUMBERS)
     match kind:
         case "create":
-            return {"command": kind, "path": path if odd == "path" else dice.choice(FILES), "text": text}
+            return {"command": kind, "path": path if odd == "path" else dice.choice(files), "text": text}
         case "str_replace":
             at = dice.randint(0, max(0, len(held) - 1))
             part = held[at : at + dice.randint(1, 3)] or "a"
@@ -117,7 +152,7 @@ def command_after(model: Model, dice: Random) -> Any:
             end = dice.choice((total, total, -1, start, total + 1, -2, 0))
             return {"command": "view", "path": path, "viewRange": text if odd == "value" else [start, end]}
         case "rename":
-            new = dice.choice(FILES + DIRECTORIES)
+            new = dice.choice(files + directories)
             old, new = (new, path) if odd == "path" and dice.randrange(2) else (path, new)
             return {"command": kind, "oldPath": old, "newPath": new}
         case "view" | "delete":
@@ -130,6 +165,9 @@ def comparable(answer: dict[str, Any]) -> dict[str, Any]:
     if answer["ok"]:
         return answer
     error = answer["error"]
-    fixed = {"byteLength", "maxFileBytes", "maxTotalBytes", "maxInsertLine"}
-    details = {name: value for name, value in error.get("details", {}).items() if name in fixed}
+    given = error.get("details", {})
+    fixed = {"maxInsertLine"} | (
+        {"byteLength", "maxFileBytes", "maxTotalBytes"} if "byteLength" in given else set()
+    )
+    details = {name: value for name, value in given.items() if name in fixed}
     return {"ok": False, "command": answer["command"], "code": error["code"], "details": details}

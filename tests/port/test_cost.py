@@ -24,6 +24,7 @@ from memfs.port.scope import Scope
 
 SMALL, MIDDLE, LARGE = 2_000, 20_000, 100_000
 FIRST = "/memories/d0/f0.md"
+NOW_NS = 7
 
 
 class Counted(dict[Any, Any]):
@@ -114,9 +115,9 @@ COMMANDS: dict[str, Command] = {
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_the_cost_of_a_command_does_not_grow_with_the_scope(command: Command) -> None:
     scopes = (full_scope(SMALL), large_scope())
-    planned = [plan(scope, command, content) for scope in scopes]
+    planned = [plan(scope, command, content, NOW_NS) for scope in scopes]
     assert type(planned[0]) is type(planned[1])
-    few, many = (calls_of(partial(plan, scope, command, content)) for scope in scopes)
+    few, many = (calls_of(partial(plan, scope, command, content, NOW_NS)) for scope in scopes)
     assert many == few
 
 
@@ -124,7 +125,7 @@ def test_the_cost_of_a_command_does_not_grow_with_the_scope(command: Command) ->
 def test_the_cost_of_taking_a_change_in_does_not_grow_with_the_scope(name: str) -> None:
     counts = []
     for scope in (full_scope(SMALL), full_scope(MIDDLE)):
-        change = plan(scope, COMMANDS[name], content)
+        change = plan(scope, COMMANDS[name], content, NOW_NS)
         assert isinstance(change, Change)
         commit = Commit(scope.version + 1, change, Origin(0, Actor()))
         counts.append(calls_of(partial(scope.apply, commit)))
@@ -133,7 +134,7 @@ def test_the_cost_of_taking_a_change_in_does_not_grow_with_the_scope(name: str) 
 
 def test_an_eviction_costs_what_it_evicts() -> None:
     writes = [Create("/memories/new.md", "x" * size) for size in (10, 20, 30, 40)]
-    costs = [calls_of(partial(plan, large_scope(), write, content)) for write in writes]
+    costs = [calls_of(partial(plan, large_scope(), write, content, NOW_NS)) for write in writes]
     steps = [after - before for before, after in pairwise(costs)]
     assert len(set(steps)) == 1
     assert steps[0] < 20

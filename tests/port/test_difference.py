@@ -22,7 +22,7 @@ def by_id(scope: Scope) -> dict[int, tuple[str, int, int]]:
 
 @given(sessions, st.floats(0, 1))
 def test_the_difference_leads_from_the_old_state_to_the_new(session: Session, part: float) -> None:
-    planned = Planned(session.limits)
+    planned = Planned(session.policy)
     old = copy(planned.scope)
     for number, command in enumerate(session.sent):
         if number <= part * len(session.sent):
@@ -32,12 +32,12 @@ def test_the_difference_leads_from_the_old_state_to_the_new(session: Session, pa
     old.apply(difference(old, new))
     assert by_id(old) == by_id(new)
     assert picture(old)["directories"] == picture(new)["directories"]
-    assert (old.version, old.total_bytes) == (new.version, new.total_bytes)
+    assert (old.version, old.live_bytes) == (new.version, new.live_bytes)
 
 
 @given(sessions)
 def test_nothing_changed_makes_no_difference(session: Session) -> None:
-    planned = Planned(session.limits)
+    planned = Planned(session.policy)
     for command in session.sent:
         planned.execute(command)
     change = difference(planned.scope, copy(planned.scope)).change

@@ -138,7 +138,7 @@ def test_what_a_command_took_in_on_its_way_is_in_its_outcome() -> None:
     one, two = doors(new(SimpleStore))
     must(one, "create", path=A, text="first")
 
-    def nothing(scope: Scope) -> Change:
+    def nothing(scope: Scope, now_ns: int) -> Change:
         raise StoreError("The planner's store failed.")
 
     outcome = two.perform("create", nothing)

@@ -12,7 +12,7 @@ from memfs import Create, Delete, Insert, Limits, Rename, StrReplace, View
 from memfs.port.change import Change
 from memfs.port.plan import plan_write
 from memfs.port.scope import Scope
-from tests.port.planned import Planned, picture
+from tests.port.planned import NOW_NS, Planned, picture
 from tests.port.strategies import Session, comparable, model_of, sessions
 
 A, B = "/memories/a.md", "/memories/b.md"
@@ -21,7 +21,7 @@ A, B = "/memories/a.md", "/memories/b.md"
 @settings(max_examples=4 * settings().max_examples)
 @given(sessions)
 def test_every_command_answers_as_the_model_does(session: Session) -> None:
-    planned, model = Planned(session.limits), model_of(session.limits)
+    planned, model = Planned(session.policy), model_of(session.policy)
     for command in session.sent:
         answer = planned.execute(command).to_wire()
         assert comparable(json.loads(json.dumps(answer))) == comparable(model.execute(command)), command
@@ -31,7 +31,7 @@ def test_every_command_answers_as_the_model_does(session: Session) -> None:
 
 @given(sessions)
 def test_a_scope_that_was_changed_is_as_one_made_of_its_files(session: Session) -> None:
-    planned = Planned(session.limits)
+    planned = Planned(session.policy)
     for command in session.sent:
         planned.execute(command)
         scope = planned.scope
@@ -42,7 +42,7 @@ def test_a_scope_that_was_changed_is_as_one_made_of_its_files(session: Session) 
 
 @given(sessions)
 def test_a_memory_keeps_its_id_until_it_leaves(session: Session) -> None:
-    planned = Planned(session.limits)
+    planned = Planned(session.policy)
     seen: set[int] = set()
     for command in session.sent:
         before = {file.id: file for file in planned.scope.in_write_order()}
@@ -80,7 +80,7 @@ def test_a_typed_command_answers_as_its_wire_form(command: tuple[Any, Any], text
 
 @given(sessions)
 def test_an_error_says_in_a_sentence_what_to_do(session: Session) -> None:
-    planned = Planned(session.limits)
+    planned = Planned(session.policy)
     for command in session.sent:
         error = planned.execute(command).error
         if error is None:
@@ -96,18 +96,18 @@ def test_an_error_says_in_a_sentence_what_to_do(session: Session) -> None:
 def test_writing_bytes_is_creating_their_text() -> None:
     by_text, by_bytes = Planned(Limits()), Planned(Limits())
     by_text.execute(Create(A, "\u00e9"))
-    change = plan_write(by_bytes.scope, A, "\u00e9".encode())
+    change = plan_write(by_bytes.scope, A, "\u00e9".encode(), NOW_NS)
     assert isinstance(change, Change)
     by_bytes.apply(change)
     assert picture(by_text.scope) == picture(by_bytes.scope)
     for path in ("/memories", "/memories/a", "/memories/.a.md", f"{A}/b.md"):
         text_error = by_text.execute(Create(path, "x")).error
-        assert plan_write(by_bytes.scope, path, b"x") == text_error
+        assert plan_write(by_bytes.scope, path, b"x", NOW_NS) == text_error
 
 
 def test_a_time_that_the_writer_set_is_the_files() -> None:
     planned = Planned(Limits())
-    change = plan_write(planned.scope, A, b"x", mtime_ns=5)
+    change = plan_write(planned.scope, A, b"x", NOW_NS, mtime_ns=5)
     assert isinstance(change, Change)
     planned.apply(change)
     planned.execute(Create(B, "x"))

@@ -17,6 +17,9 @@ def test_the_usual_rules_are_those_of_the_contract() -> None:
         "max_total_bytes": 1_048_576,
         "max_files": 256,
         "extensions": [".txt", ".md", ".json", ".py", ".yaml", ".yml"],
+        "layout": "flat",
+        "eviction": "delete",
+        "max_archive_bytes": None,
     }
 
 

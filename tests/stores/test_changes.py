@@ -41,7 +41,7 @@ def told(commit: Commit) -> tuple[Any, ...]:
 @given(sessions, st.integers(0, 10))
 def test_every_store_tells_the_same_of_the_same_commands(session: Session, since: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        policy = Policy(session.limits)
+        policy = session.policy
         simple = SimpleStore("work", policy)
         sqlite, _ = open_sqlite(Path(directory), "work", policy, relaxed=True)
         with Memory(simple, Actor()) as one, Memory(sqlite, Actor()) as other:
@@ -81,8 +81,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 def write_joined(memory: Memory, data: bytes, joined: Joined) -> None:
     """Write a.md as the second half of a save."""
 
-    def planner(scope: Scope) -> Plan:
-        return plan_write(scope, A, data, joined=joined)
+    def planner(scope: Scope, now_ns: int) -> Plan:
+        return plan_write(scope, A, data, now_ns, joined=joined)
 
     assert memory.perform("create", planner).result.ok
 

@@ -60,7 +60,7 @@ def test_who_may_not_wait_is_told_at_once_and_nothing_happens(tmp_path: Path) ->
     memory, _ = open_pair(tmp_path, relaxed=True)
     with memory, holder(tmp_path, 60):
         with pytest.raises(Busy):
-            memory.perform("create", lambda scope: plan_write(scope, A, b"x"), wait=False)
+            memory.perform("create", lambda scope, now_ns: plan_write(scope, A, b"x", now_ns), wait=False)
         assert texts(memory) == {}
 
 

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memfs import Limits, Memory, Policy
+from memfs import Memory, Policy
 from memfs.port.change import Actor
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
@@ -22,18 +23,18 @@ from tests.harness import texts
 from tests.port.strategies import Session, comparable, model_of, sessions
 
 DOORS = 3
-Opener = Callable[[Path, Limits], Memory]
+Opener = Callable[[Path, Policy], Memory]
 simple_stores: dict[Path, SimpleStore] = {}
 
 
-def simple(directory: Path, limits: Limits) -> Memory:
+def simple(directory: Path, policy: Policy) -> Memory:
     """A further door to the one simple store of *directory*."""
-    store = simple_stores.setdefault(directory, SimpleStore("work", Policy(limits)))
+    store = simple_stores.setdefault(directory, SimpleStore("work", policy))
     return Memory(store, Actor())
 
 
-def sqlite(directory: Path, limits: Limits) -> Memory:
-    store, _ = open_sqlite(directory, "work", Policy(limits), relaxed=True)
+def sqlite(directory: Path, policy: Policy) -> Memory:
+    store, _ = open_sqlite(directory, "work", policy, relaxed=True)
     return Memory(store, Actor())
 
 
@@ -51,18 +52,18 @@ def test_commands_at_any_door_answer_as_the_model_does(
     @settings(max_examples=settings().max_examples // 2)  # each makes a database
     @given(sessions, st.lists(st.integers(0, DOORS), min_size=1))
     def check(session: Session, numbers: list[int]) -> None:
-        model = model_of(session.limits)
+        model = model_of(session.policy, datetime.now(UTC).year)
         with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
             directory = Path(name)
             stack.callback(simple_stores.pop, directory, None)
-            doors = [stack.enter_context(opener(directory, session.limits)) for _ in range(DOORS)]
+            doors = [stack.enter_context(opener(directory, session.policy)) for _ in range(DOORS)]
             for number, command in zip(cycle(numbers), session.sent, strict=False):
                 if number == DOORS:
                     doors[0].maintain()
                 answer = doors[number % DOORS].execute(command).to_wire()
                 expected = comparable(model.execute(command))
                 assert comparable(json.loads(json.dumps(answer))) == expected, (number, command)
-            for door in [*doors, stack.enter_context(opener(directory, session.limits))]:
+            for door in [*doors, stack.enter_context(opener(directory, session.policy))]:
                 door.catch_up()
                 assert [file.path for file in door.snapshot().in_write_order()] == list(model.files)
                 assert texts(door) == model.files
