@@ -83,6 +83,8 @@ class Policy:
         this release does not know raises :class:`OpenError`: a rule that cannot be kept must not be
         passed over.
         """
+        if not isinstance(recorded, Mapping):
+            raise OpenError(ErrorCode.INVALID_ARGUMENT, "A policy must be an object.")
         default = cls()
         if recorded.get("layout") == "para":
             default = cls(extensions=(MEMORY_EXTENSION,), layout="para", eviction="archive")

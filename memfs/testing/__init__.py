@@ -11,6 +11,9 @@ names, and answers with a result that has ``to_wire()`` or is that JSON object a
 ``close``, that is called in the end. Scopes get names that were never used before, so a store that
 persists may be tested many times over. The kit needs no network and no other package.
 
+A factory that also takes ``layout``, ``eviction`` and ``max_archive_bytes``, as ``memfs.open_memory`` does,
+is held to what those promise; of one that does not, the report says which promises it does not offer.
+
 Under pytest, each promise is a test of its own::
 
     import pytest
@@ -22,7 +25,7 @@ Under pytest, each promise is a test of its own::
 """
 
 from memfs.testing.kit import Case
-from memfs.testing.port import BrokenPromise, Executes, Factory
+from memfs.testing.port import BrokenPromise, Executes, Factory, NotOffered
 from memfs.testing.promises import conformance_cases
 from memfs.testing.report import CaseFailure, Report, run_conformance
 
@@ -32,6 +35,7 @@ __all__ = [
     "CaseFailure",
     "Executes",
     "Factory",
+    "NotOffered",
     "Report",
     "conformance_cases",
     "run_conformance",

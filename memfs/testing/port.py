@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
+from unittest import SkipTest
 
 from memfs.port.errors import ErrorCode
 from memfs.port.policy import Limits
@@ -21,25 +24,42 @@ class Executes(Protocol):
 
 
 Factory: TypeAlias = Callable[..., Executes]
-"""Called with ``scope`` and, where a case has some, ``limits``."""
+"""Called with ``scope`` and, where a case has some, ``limits`` and further rules."""
 
 
 class BrokenPromise(AssertionError):
     """The store's answer is not the contract's; the message names the command and both answers."""
 
 
+class NotOffered(SkipTest):
+    """The factory does not take a rule that a promise is about: the store does not offer it.
+
+    Test runners take this for a skip.
+    """
+
+
 class Port:
     """One scope of the store under test. Commands are given by their wire names."""
 
-    def __init__(self, factory: Factory, limits: Limits | None, scope: str | None = None) -> None:
+    def __init__(
+        self,
+        factory: Factory,
+        limits: Limits | None,
+        rules: Mapping[str, Any] = MappingProxyType({}),
+        scope: str | None = None,
+    ) -> None:
         """Open a scope that no other case has; *scope* is the beginning of its name."""
+        for rule in rules:
+            if not _takes(factory, rule):
+                raise NotOffered(f"The factory takes no '{rule}', so the store is not held to this.")
         self._factory = factory
         name = f"{scope or 'conformance'}-{secrets.token_hex(6)}"
-        self._subjects = [factory(scope=name) if limits is None else factory(scope=name, limits=limits)]
+        given = dict(rules) if limits is None else {"limits": limits, **rules}
+        self._subjects = [factory(scope=name, **given)]
 
     def another(self, limits: Limits | None = None, scope: str | None = None) -> Port:
         """The port on a further scope of the same store; it is closed together with this one."""
-        other = Port(self._factory, limits, scope)
+        other = Port(self._factory, limits, scope=scope)
         self._subjects += other._subjects
         return other
 
@@ -153,6 +173,16 @@ class Port:
         if not well_formed:
             raise BrokenPromise(f"The error of {_shown(sent)} is not the contract's: {_shown(error)}.")
         return error
+
+
+def _takes(factory: Factory, name: str) -> bool:
+    """Whether *factory* can be given *name* by keyword."""
+    parameters = inspect.signature(factory).parameters.values()
+    return any(
+        parameter.kind is parameter.VAR_KEYWORD
+        or (parameter.name == name and parameter.kind is not parameter.POSITIONAL_ONLY)
+        for parameter in parameters
+    )
 
 
 def _shown(value: object) -> str:

@@ -53,7 +53,7 @@ class Model:
         name = command.get("command") if isinstance(command, Mapping) else None
         name = name if isinstance(name, str) else "unknown"
         before, stamps = dict(self.files), dict(self.stamps)
-        self.use_before = self.live_use()
+        self.files_before, self.use_before = before, self.live_use()
         try:
             if name not in ("view", "create", "str_replace", "insert", "delete", "rename"):
                 raise Refused("INVALID_COMMAND")
@@ -254,7 +254,8 @@ class Model:
         return at
 
     def is_taken(self, path: str, by_anything: bool) -> bool:
-        return path in self.files or (by_anything and self.is_directory(path))
+        files = {*self.files, *self.files_before}  # also what the same command moves away
+        return path in files or (by_anything and any(file.startswith(path + "/") for file in files))
 
     def fits(self) -> bool:
         count, total = self.live_use()

@@ -2,19 +2,25 @@
 
 from memfs.testing.kit import Case
 from memfs.testing.promises import (
+    archive,
     deletes,
     edits,
     eviction,
     fields,
+    layouts,
     order,
     paths,
+    refusals,
     renames,
     scopes,
     views,
     writes,
 )
 
-_MODULES = (fields, paths, views, writes, edits, deletes, renames, order, eviction, scopes)
+_MODULES = (
+    *(fields, paths, views, writes, edits, deletes, renames, order, eviction, scopes),
+    *(archive, refusals, layouts),
+)
 
 conformance_cases: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.chapter.cases)
 """Every promise, to parametrize a test with."""
