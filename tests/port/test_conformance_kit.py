@@ -5,27 +5,30 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
 
 from memfs import Limits
-from memfs.testing import BrokenPromise, conformance_cases, run_conformance
+from memfs.testing import BrokenPromise, NotOffered, conformance_cases, run_conformance
 from tests.port.model import Model, Refused, split
 
 
-def model(kind: type[Model], limits: Limits | None) -> Model:
-    limits = limits or Limits()
-    return kind(limits.max_file_bytes, limits.max_total_bytes, limits.max_files)
+def model(kind: type[Model], limits: Limits | None, **rules: Any) -> Model:
+    if rules.get("layout") == "para":
+        rules = {"eviction": "archive", "extensions": (".html",)} | rules
+    return kind(**asdict(limits or Limits()), **rules, year=datetime.now(UTC).year)
 
 
 def factory_of(kind: type[Model]) -> Callable[..., Model]:
     """Scopes of *kind*, which refuse a bad name as the contract asks."""
 
-    def factory(scope: str, limits: Limits | None = None) -> Model:
+    def factory(scope: str, limits: Limits | None = None, **rules: Any) -> Model:
         if not scope.strip() or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in scope):
             raise ValueError("a bad name")
-        return model(kind, limits)
+        return model(kind, limits, **rules)
 
     return factory
 
@@ -33,6 +36,20 @@ def factory_of(kind: type[Model]) -> Callable[..., Model]:
 def test_a_plain_dict_of_plain_answers_keeps_the_contract() -> None:
     report = run_conformance(factory_of(Model))
     assert report.ok, report
+    assert report.cases == len(conformance_cases)
+    assert report.not_offered == ()
+
+
+def test_a_store_that_has_limits_only_is_not_held_to_the_other_rules() -> None:
+    full = factory_of(Model)
+    report = run_conformance(lambda scope, limits=None: full(scope, limits))
+    assert report.ok, report
+    with_rules = [case for case in conformance_cases if case.rules]
+    assert report.not_offered == tuple(case.name for case in with_rules)
+    assert report.cases == len(conformance_cases) - len(with_rules)
+    assert f"{len(with_rules)} are about rules that are not offered" in str(report)
+    with pytest.raises(NotOffered, match="layout"):
+        with_rules[-1].run(lambda scope, limits=None: full(scope, limits))
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
@@ -188,6 +205,63 @@ class SharesItsScopes(Model):
         return answer
 
 
+class LosesTheBuckets(Model):
+    def always_there(self) -> list[str]:
+        return []
+
+
+class TakesAnythingOnTheTopLevel(Model):
+    def check_bucket(self, path: str) -> None:
+        return
+
+
+class WritesToTheArchive(Model):
+    def check_live(self, path: str) -> None:
+        return
+
+
+class CountsTheArchive(Model):
+    def live_use(self) -> tuple[int, int]:
+        return len(self.files), sum(len(text.encode()) for text in self.files.values())
+
+
+class OverwritesInTheArchive(Model):
+    def is_taken(self, path: str, by_anything: bool) -> bool:
+        return False
+
+
+class FillsTheArchiveBeyondItsCap(Model):
+    def check_archive(self) -> None:
+        return
+
+
+class EvictsWhereItShouldRefuse(Model):
+    def make_room(self, written: set[str]) -> list[str]:
+        self.eviction = "delete" if self.eviction == "refuse" else self.eviction
+        return super().make_room(written)
+
+
+class ArchivesToAnotherYear(Model):
+    def make_room(self, written: set[str]) -> list[str]:
+        self.year = 1970
+        return super().make_room(written)
+
+
+class RestoresToTheOldPlace(Model):
+    def rename(self, command: dict[str, Any]) -> dict[str, Any]:
+        order = list(self.files)
+        value = super().rename(command)
+        moved = {path: path.replace(value["oldPath"], value["newPath"], 1) for path in order}
+        self.files = {moved[path]: self.files[moved[path]] for path in order if moved[path] in self.files}
+        return value
+
+
+class RestoresFilesByName(Model):
+    def rename(self, command: dict[str, Any]) -> dict[str, Any]:
+        self.stamps.clear()
+        return super().rename(command)
+
+
 MUTANTS = [
     Raises,
     AddsAField,
@@ -210,11 +284,24 @@ MUTANTS = [
     AllowsHiddenNames,
     SharesItsScopes,
 ]
+MUTANTS_OF_RULES = [
+    LosesTheBuckets,
+    TakesAnythingOnTheTopLevel,
+    WritesToTheArchive,
+    CountsTheArchive,
+    OverwritesInTheArchive,
+    FillsTheArchiveBeyondItsCap,
+    EvictsWhereItShouldRefuse,
+    ArchivesToAnotherYear,
+    RestoresToTheOldPlace,
+    RestoresFilesByName,
+]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize("mutant", MUTANTS + MUTANTS_OF_RULES, ids=lambda mutant: mutant.__name__)
 def test_the_kit_finds_a_store_that(mutant: type[Model]) -> None:
-    assert any(not run_conformance(factory_of(mutant), [case]).ok for case in conformance_cases)
+    cases = [case for case in conformance_cases if bool(case.rules) == (mutant in MUTANTS_OF_RULES)]
+    assert any(not run_conformance(factory_of(mutant), [case]).ok for case in cases)
 
 
 def test_a_report_names_each_broken_promise_and_how() -> None:
@@ -227,7 +314,7 @@ def test_a_report_names_each_broken_promise_and_how() -> None:
 
 
 def test_a_store_that_opens_bad_names_is_found() -> None:
-    report = run_conformance(lambda scope, limits=None: model(Model, limits))
+    report = run_conformance(lambda scope, limits=None, **rules: model(Model, limits, **rules))
     assert {failure.case.partition(":")[0] for failure in report.failures} == {
         "a bad name is refused when the scope is opened"
     }
@@ -248,8 +335,8 @@ def test_every_scope_that_was_opened_is_closed() -> None:
         def close(self) -> None:
             closed.append(self)
 
-    def factory(scope: str, limits: Limits | None = None) -> Model:
-        opened.append(model(Closes, limits))
+    def factory(scope: str, limits: Limits | None = None, **rules: Any) -> Model:
+        opened.append(model(Closes, limits, **rules))
         return opened[-1]
 
     run_conformance(factory)

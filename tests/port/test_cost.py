@@ -19,11 +19,12 @@ import pytest
 from memfs import Command, Create, Delete, Insert, Limits, Rename, StrReplace, View
 from memfs.port.change import Actor, Change, Commit, File, Origin
 from memfs.port.plan import plan
-from memfs.port.policy import Policy
+from memfs.port.policy import Eviction, Policy
 from memfs.port.scope import Scope
 
 SMALL, MIDDLE, LARGE = 2_000, 20_000, 100_000
 FIRST = "/memories/d0/f0.md"
+ARCHIVED = "/memories/archive/1970/d0/f0"
 NOW_NS = 7
 
 
@@ -51,18 +52,25 @@ class CountedOrder(OrderedDict[Any, Any]):
         return (self[key] for key in self)
 
 
-def full_scope(count: int) -> Scope:
-    """A scope that *count* files fill exactly, a thousand in one directory and the others by tens."""
-    files = []
+def full_scope(count: int, archived: int = 0) -> Scope:
+    """A scope that *count* files fill exactly, a thousand in one directory and the others by tens.
+
+    With *archived* files it has an archive, where that many are, under one name but for the ordinal.
+    """
+    files = [
+        File(count + number, f"{ARCHIVED}{f'-{number}' if number > 1 else ''}.md", 10, 0, number)
+        for number in range(1, archived + 1)
+    ]
     for number in range(count):
         directory = number // 10 if number < count - 1_000 else count
         files.append(File(number + 1, f"/memories/d{directory}/f{number}.md", 10, 0, number + 1))
-    scope = Scope(
-        Policy(Limits(max_file_bytes=100, max_total_bytes=count * 10, max_files=count)), count, files
-    )
+    limits = Limits(max_file_bytes=100, max_total_bytes=count * 10, max_files=count)
+    eviction: Eviction = "archive" if archived else "delete"
+    scope = Scope(Policy(limits, eviction=eviction), count + archived, files)
     scope._files = Counted(scope._files)
     scope._children = Counted({path: Counted(names) for path, names in scope._children.items()})
     scope._write_order = CountedOrder(scope._write_order)
+    scope._live = CountedOrder(scope._live)
     return scope
 
 
@@ -130,6 +138,28 @@ def test_the_cost_of_taking_a_change_in_does_not_grow_with_the_scope(name: str) 
         commit = Commit(scope.version + 1, change, Origin(0, Actor()))
         counts.append(calls_of(partial(scope.apply, commit)))
     assert counts[0] == counts[1]
+
+
+ARCHIVING: dict[str, Command] = {
+    "create that evicts one": COMMANDS["create"],
+    "replace that evicts the next": COMMANDS["replace that evicts the next"],
+    "archive": Rename(FIRST, f"{ARCHIVED}.txt"),
+    "restore": Rename(f"{ARCHIVED}.md", "/memories/restored.md"),
+}
+
+
+@pytest.mark.parametrize("command", ARCHIVING.values(), ids=ARCHIVING.keys())
+def test_the_cost_of_a_command_does_not_grow_with_the_archive(command: Command) -> None:
+    """But for the logarithm of the number of files that were archived under the same name."""
+    plans, applies = [], []
+    for archived in (1 << 10, 1 << 16):
+        scope = full_scope(SMALL, archived)
+        change = plan(scope, command, content, NOW_NS)
+        assert isinstance(change, Change)
+        plans.append(calls_of(partial(plan, scope, command, content, NOW_NS)))
+        applies.append(calls_of(partial(scope.apply, Commit(scope.version + 1, change, Origin(0, Actor())))))
+    assert applies[0] == applies[1]
+    assert plans[1] - plans[0] < 300
 
 
 def test_an_eviction_costs_what_it_evicts() -> None:

@@ -78,9 +78,39 @@ def test_a_rule_that_is_not_known_is_refused_by_name() -> None:
 
 
 def test_what_is_recorded_is_read_back() -> None:
-    policy = Policy(Limits(7, 8, 9), (".org",))
+    policy = Policy(Limits(7, 8, 9), (".org",), "flat", "archive", 10)
     assert Policy.from_json(policy.to_json()) == policy
     assert Policy.from_json({}) == Policy()
+
+
+def test_a_layout_brings_its_own_extension_and_eviction() -> None:
+    policy = Policy.from_json({"layout": "para"})
+    assert (policy.extensions, policy.eviction) == ((".html",), "archive")
+    assert policy.has_archive
+    assert Policy.from_json(policy.to_json()) == policy
+    chosen = Policy.from_json({"layout": "para", "eviction": "refuse", "extensions": [".md"]})
+    assert (chosen.extensions, chosen.eviction) == ((".md",), "refuse")
+
+
+def test_a_scope_that_exists_keeps_what_is_not_named() -> None:
+    policy = Policy().changed({"layout": "para"})
+    assert (policy.layout, policy.eviction, policy.extensions) == ("para", "delete", Policy().extensions)
+
+
+@pytest.mark.parametrize("name", ["layout", "eviction"])
+@pytest.mark.parametrize("value", ["", "PARA", "Archive", None, 5, ["para"]], ids=repr)
+def test_a_layout_and_an_eviction_are_one_of_those_there_are(name: str, value: Any) -> None:
+    with pytest.raises(OpenError, match=f"{name} must be .* or .*, not") as refused:
+        Policy.from_json({name: value})
+    assert refused.value.error.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_archive_has_a_bound_or_none() -> None:
+    assert Policy().changed({"max_archive_bytes": 5}).max_archive_bytes == 5
+    assert Policy(max_archive_bytes=5).changed({"max_archive_bytes": None}).max_archive_bytes is None
+    for value in (0, -1, True, 1.0, "none", 1 << 62):
+        with pytest.raises(OpenError, match="max_archive_bytes"):
+            Policy().changed({"max_archive_bytes": value})
 
 
 def test_only_the_rules_that_were_named_are_compared() -> None:

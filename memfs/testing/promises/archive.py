@@ -166,8 +166,7 @@ def _a_path_too_long_for_the_archive_keeps_its_file_and_refuses_the_write(port: 
     deep = "/memories" + f"/{'d' * 120}" * 8 + "/" + "f" * 40 + ".md"
     port.put(deep)
     port.put(A)
-    error = port.refuse("LIMIT_EXCEEDED", "create", path=B, text="x")
-    port.same(error.get("path"), deep, "the path of the file that cannot leave")
+    port.refuse("LIMIT_EXCEEDED", "create", path=B, text="x")
     port.run("delete", path=deep)
     _evicts(port, [], "create", path=B, text="x")
 

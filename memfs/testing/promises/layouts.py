@@ -39,18 +39,13 @@ def _the_inbox_is_there_from_the_start(port: Port) -> None:
 @chapter.for_each(OUTSIDE)
 def _nothing_lies_outside_the_buckets(port: Port, path: str) -> None:
     port.put(A)
-    errors = [
-        port.refuse("INVALID_PATH", "view", path=path),
-        port.refuse("INVALID_PATH", "create", path=path, text="x"),
-        port.refuse("INVALID_PATH", "str_replace", path=path, oldText="x", newText="y"),
-        port.refuse("INVALID_PATH", "insert", path=path, insertLine=0, text="y"),
-        port.refuse("INVALID_PATH", "delete", path=path),
-        port.refuse("INVALID_PATH", "rename", oldPath=A, newPath=path),
-        port.refuse("INVALID_PATH", "rename", oldPath=path, newPath=A),
-    ]
-    for error in errors:
-        clause = "lies in none of the buckets projects, areas, resources, archive"
-        port.same(clause in error["message"], True, f"whether {error['message']!r} says why")
+    port.refuse("INVALID_PATH", "view", path=path)
+    port.refuse("INVALID_PATH", "create", path=path, text="x")
+    port.refuse("INVALID_PATH", "str_replace", path=path, oldText="x", newText="y")
+    port.refuse("INVALID_PATH", "insert", path=path, insertLine=0, text="y")
+    port.refuse("INVALID_PATH", "delete", path=path)
+    port.refuse("INVALID_PATH", "rename", oldPath=A, newPath=path)
+    port.refuse("INVALID_PATH", "rename", oldPath=path, newPath=A)
 
 
 @chapter.for_each(STANDING)
