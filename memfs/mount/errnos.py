@@ -42,6 +42,8 @@ def errno_of(error: PortError) -> int:
     """The errno that says *error* best."""
     if error.code is ErrorCode.LIMIT_EXCEEDED and "byteLength" in error.details:
         return errno.EFBIG  # the file itself is too large, whatever leaves
+    if error.code is ErrorCode.ROOT_PROTECTED and "archived" in error.details:
+        return errno.EROFS
     if error.code is ErrorCode.INVALID_ARGUMENT and "encoding" in error.details:
         return errno.EILSEQ
     if error.code is ErrorCode.INVALID_PATH and len(error.path or "") > MAX_PATH_BYTES:

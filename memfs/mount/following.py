@@ -7,7 +7,9 @@ the notice to the kernel comes after, and nobody here waits for it.
 from __future__ import annotations
 
 import logging
+import stat
 import time
+from typing import Any
 
 import pyfuse3
 
@@ -15,7 +17,8 @@ from memfs.mount.events import Events
 from memfs.mount.nodes import AnyNode, Directory, FileNode, Node, Parked
 from memfs.mount.notices import Notices
 from memfs.mount.tree import Tree
-from memfs.port.change import Actor, Commit, File, Move, Put, Remove
+from memfs.port.buckets import ARCHIVE
+from memfs.port.change import Actor, Change, Commit, File, Move, Put, Remove
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +43,20 @@ class Following:
         *own* is the node whose request led to the commit: the kernel learns of that by the answer.
         """
         change, now_ns = commit.change, commit.origin.time_ns
+        if change.policy is not None:
+            self._follow_policy()
         for remove in change.removes:
             self._follow_remove(remove, own, now_ns)
             self._writers.pop(remove.file.id, None)
             if remove.evicted:
-                self._tell_of_eviction(remove.file, commit)
+                self._tell_of_eviction(remove.file, None, commit)
         stays = own is None and self._is_written_below(change.directory)
         if change.directory is not None and not (stays and change.moves):
             self._follow_directory(change.directory, change.moves, own, now_ns)
         for move in change.moves:
             self._follow_move(move, own, now_ns)
+            if move.operation == "archived" and _makes_room(change):
+                self._tell_of_eviction(move.file, move.new_path, commit)
         if change.directory is not None and change.moves and not stays:
             self._move_rest(change.directory, _new_path(change.directory, change.moves[0]), now_ns)
         for put in change.puts:
@@ -83,6 +90,21 @@ class Following:
         scratch.file = self._tree.scope().file(path)
         if scratch.file is not None:
             self._unpark_at(scratch.file)
+
+    def _follow_policy(self) -> None:
+        """The layout may have directories now that it did not have, and an archive or none."""
+        for parent, name in self._tree.make_standing_directories():
+            self._notices.entry(parent.inode, name)
+            self._notices.attributes(parent.inode)
+        archive = self._tree.find(ARCHIVE)
+        if isinstance(archive, Directory):
+            for node in self._tree.files_below(archive):
+                if node.file is not None:
+                    self._set_mode(node, node.file.path)
+
+    def _set_mode(self, node: FileNode, path: str) -> None:
+        node.attributes.st_mode = pyfuse3.ModeT(stat.S_IFREG | self._tree.mode_at(path))
+        self._notices.attributes(node.inode)
 
     def _follow_remove(self, remove: Remove, own: Node | None, now_ns: int) -> None:
         node = self._tree.find(remove.file.path)
@@ -136,7 +158,8 @@ class Following:
             if not isinstance(node, FileNode) or node.file is None:
                 self._follow_move_of_parked(move)
                 return
-            if own is None and _is_written(node):
+            evicted = move.operation == "archived" and node is not own
+            if (own is None or evicted) and _is_written(node):
                 # Somebody is writing it: the save makes it again where its editor has it.
                 node.file, node.exclusive = None, False
                 self._appear_by_id(move.file.id)
@@ -144,6 +167,8 @@ class Following:
             self._rename(node, move.new_path, node is not own, now_ns)
         assert node.file is not None
         node.file = node.file._replace(path=move.new_path)
+        if move.operation != "renamed":
+            self._set_mode(node, move.new_path)
 
     def _follow_move_of_parked(self, move: Move) -> None:
         for parked in self._tree.parked:
@@ -248,7 +273,8 @@ class Following:
         old_parent, old_name = node.parent, node.name
         assert old_parent is not None
         parent_path, _, name = new_path.rpartition("/")
-        parent = self._tree.make_directories(parent_path)
+        made: list[tuple[Directory, bytes]] = []
+        parent = self._tree.make_directories(parent_path, made)
         key = name.encode("utf-8", "surrogateescape")
         in_the_way = parent.children.get(key)
         if in_the_way is not None and in_the_way is not node:
@@ -260,16 +286,27 @@ class Following:
             self._notices.entry(parent.inode, node.name)
             self._notices.attributes(old_parent.inode)
             self._notices.attributes(parent.inode)
+        for above, new_name in made[:1]:  # what the kernel has looked up there in vain, it may remember
+            self._notices.entry(above.inode, new_name)
+            self._notices.attributes(above.inode)
 
-    def _tell_of_eviction(self, file: File, commit: Commit) -> None:
-        written = commit.change.puts[0].path if commit.change.puts else "another memory"
+    def _tell_of_eviction(self, file: File, archived_at: str | None, commit: Commit) -> None:
+        change = commit.change
+        written = [put.path for put in change.puts]
+        written += [move.new_path for move in change.moves if move.operation == "restored"]
+        message = f"{file.path} left to make room for {written[0] if written else 'another memory'}: "
+        message += "it was the earliest written."
+        details: dict[str, Any] = {"version": commit.version}
+        if archived_at is not None:
+            message += f" It is {archived_at} now; moving it out of the archive brings it back."
+            details["archived"] = archived_at
         self._events.record(
             "EVICTED",
-            f"{file.path} left to make room for {written}: it was the earliest written.",
+            message,
             operation="evict",
             path=file.path,
             actor=commit.origin.actor,
-            version=commit.version,
+            **details,
         )
 
     def _tell_of_return(self, file: File, actor: Actor) -> None:
@@ -285,6 +322,11 @@ class Following:
 def _is_written(node: FileNode) -> bool:
     """Whether *node* has bytes of a program that are not on their way to the store yet."""
     return node.has_pending and node.staged is not None and not node.staged.saving
+
+
+def _makes_room(change: Change) -> bool:
+    """Whether *change* brings something that others may have to leave for."""
+    return bool(change.puts) or any(move.operation == "restored" for move in change.moves)
 
 
 def _new_path(directory: str, first: Move) -> str:

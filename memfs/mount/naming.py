@@ -11,6 +11,7 @@ from memfs.mount.nodes import Directory
 from memfs.mount.saves import Saves
 from memfs.mount.scratch import is_refused_directory, is_scratch_directory, is_scratch_file
 from memfs.mount.tree import Tree
+from memfs.port.checks import outside
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.names import MAX_PATH_BYTES, MAX_SEGMENT, extension_error, is_segment, path_error
 
@@ -80,9 +81,13 @@ class Naming:
         return f"{self._tree.path_of(parent)}/{name}"
 
     def _check_path(self, parent: Directory, name: str, operation: str, who: Who) -> None:
-        error = path_error(self._path(parent, name))
+        path = self._path(parent, name)
+        error = path_error(path)
         if error is not None:
             raise self._saves.refusal(operation, error, who, errno.ENAMETOOLONG)
+        error = outside(self._tree.scope(), path)
+        if error is not None:
+            raise self._saves.refusal(operation, error, who)
 
     def _check_length(self, parent: Directory, name: bytes, operation: str, who: Who) -> None:
         """Scratch may have any name, but no longer path than a memory."""

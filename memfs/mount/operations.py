@@ -37,6 +37,7 @@ from memfs.mount.tree import Tree
 from memfs.mount.virtual import NAME as VIRTUAL_NAME
 from memfs.mount.virtual import VirtualTree
 from memfs.mount.working import WorkingCopies
+from memfs.port.checks import protected
 from memfs.port.errors import ErrorCode, PortError
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class Operations(pyfuse3.Operations):
             if node.vanished and fh is None:
                 raise FUSEError(errno.ESTALE)
             node.writer = self._actors.who(ctx.pid)
+            self._check_writable(node, "truncate")
             if fh is None and not node.writers:
                 await self._copies.truncate_unopened(node, attr.st_size)
             else:
@@ -265,6 +267,9 @@ class Operations(pyfuse3.Operations):
         node = self._existing(parent_inode, name)
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
+        error = protected(self._tree.scope(), self._tree.path_of(node), "removed")
+        if error is not None:
+            raise self._saves.refusal("rmdir", error, self._actors.who(ctx.pid))
         if node.children:
             raise FUSEError(errno.ENOTEMPTY)
         if node.parked:
@@ -284,6 +289,8 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EEXIST if flags & os.O_EXCL else errno.ESTALE)
         who = self._actors.who(ctx.pid)
         is_scratch = self._naming.file_is_scratch(parent, name, "create", who)
+        if not is_scratch:
+            self._saves.check_creatable(f"{self._tree.path_of(parent)}/{name.decode()}", who)
         scratch = self._area.new() if is_scratch else None
         if scratch is not None:
             scratch.truncate(0)  # which may fail, and then there is no file
@@ -316,6 +323,7 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.ESTALE)  # the kernel looks the name up again: what is written here is lost
         if writes:
             node.writer = self._actors.who(ctx.pid)
+            self._check_writable(node, "open")
             await self._copies.prepare(node, bool(flags & os.O_TRUNC))
         elif not self._copies.at_hand(node):
             await self._copies.prepare(node, False)
@@ -468,6 +476,10 @@ class Operations(pyfuse3.Operations):
         if isinstance(node, VirtualFile | VirtualDirectory):
             raise FUSEError(errno.EROFS)
         return node
+
+    def _check_writable(self, node: FileNode, operation: str) -> None:
+        if not (node.is_scratch or node.is_gone):
+            self._saves.check_writable(self._tree.path_of(node), operation, node.writer)
 
     def _directory(self, inode: int) -> Directory:
         """The directory that a name is to be made in."""

@@ -27,8 +27,10 @@ from memfs.mount.nodes import AnyNode, FileNode, Parked
 from memfs.mount.staging import whole_characters
 from memfs.mount.tree import Tree
 from memfs.port.change import File
+from memfs.port.checks import cannot_write_at
 from memfs.port.commands import Delete, Rename
 from memfs.port.errors import ErrorCode, PortError, StoreError
+from memfs.port.eviction import make_room
 from memfs.port.memory import Memory, Outcome, Planner
 from memfs.port.plan import Joined, Plan, plan, plan_write
 from memfs.port.scope import Scope
@@ -140,6 +142,27 @@ class Saves:
         staged.base = outcome.commits[-1].version
         if upto is not None and upto < len(staged.buffer):
             staged.pending = staged.written = True
+
+    def check_writable(self, path: str, operation: str, who: Who) -> None:
+        """Refuse a memory that no save could reach: an archived one, or one outside the layout."""
+        error = cannot_write_at(self._tree.scope(), path)
+        if error is not None:
+            raise self.refusal(operation, error, who)
+
+    def check_creatable(self, path: str, who: Who) -> None:
+        """Refuse a new memory that no save could store, while its program can still be told so."""
+        self.check_writable(path, "create", who)
+        error = self.no_room(path, 0)
+        if error is not None:
+            raise self.refusal("create", error, who)
+
+    def no_room(self, path: str, size: int) -> PortError | None:
+        """Why a memory at *path* cannot have *size* bytes, where a full scope refuses them."""
+        scope = self._tree.scope()
+        if scope.policy.eviction != "refuse":
+            return None
+        room = make_room(scope, {path: size}, time.time_ns())
+        return room if isinstance(room, PortError) else None
 
     async def delete(self, node: FileNode, who: Who) -> bool:
         """Delete a memory, before unlink returns. False: the port has nothing there. Raises FUSEError."""

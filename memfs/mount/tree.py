@@ -16,6 +16,7 @@ from memfs.mount.local import Entry, Local
 from memfs.mount.nodes import AnyNode, Directory, FileNode, LinkNode, Parked
 from memfs.mount.scratch import is_scratch_directory
 from memfs.mount.scratch_area import ScratchArea, ScratchFile
+from memfs.port.buckets import is_archived, standing_directories
 from memfs.port.change import File
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.names import ROOT
@@ -32,13 +33,15 @@ class Tree:
         """*scope* gives the memory's newest state, *umask* the bits that no mode has."""
         self.scope = scope
         self.owner = (os.getuid(), os.getgid())
-        self.file_mode = 0o666 & ~umask
+        self._file_mode = 0o666 & ~umask
+        self._archived_mode = 0o444 & ~umask
         self.directory_mode = 0o777 & ~umask
         self.by_inode: dict[int, AnyNode] = {}
         self._next_inode = ROOT_INODE
         self._local = local
         self.parked: list[Parked] = []
         self.root = self._keep(Directory(self.new_inode(), self.directory_mode, self.owner))
+        self.make_standing_directories()
         for file in scope().in_write_order():
             self.enter(file)
         self._restore(area)
@@ -73,7 +76,7 @@ class Tree:
     def new_file(self, mode: int | None = None, now_ns: int | None = None) -> FileNode:
         """A file node without a name yet."""
         return self._keep(
-            FileNode(self.new_inode(), self.file_mode if mode is None else mode, self.owner, now_ns)
+            FileNode(self.new_inode(), self._file_mode if mode is None else mode, self.owner, now_ns)
         )
 
     def new_directory(self, mode: int | None = None, is_scratch: bool = False) -> Directory:
@@ -292,12 +295,23 @@ class Tree:
         in_the_way = parent.children.get(name.encode())
         if in_the_way is not None:
             self.remove(in_the_way, file.mtime_ns)
-        node = self.new_file(now_ns=file.mtime_ns)
+        node = self.new_file(self.mode_at(file.path), file.mtime_ns)
         node.file = file
         node.set_size(file.size)
         self.attach(node, parent, name.encode())
         told_parent, told_name = top[0] if top else (parent, node.name)
         return node, told_parent, told_name
+
+    def mode_at(self, path: str) -> int:
+        """The mode that a memory has at *path*, as long as nobody changes it: in the archive, none writes."""
+        return self._archived_mode if is_archived(path, self.scope().policy) else self._file_mode
+
+    def make_standing_directories(self) -> list[tuple[Directory, bytes]]:
+        """Have the directories that the layout has always; what was made, as ``make_directories`` says it."""
+        made: list[tuple[Directory, bytes]] = []
+        for path in standing_directories(self.scope().policy.layout):
+            self.make_directories(path, made)
+        return made
 
     def make_directories(self, path: str, made: list[tuple[Directory, bytes]] | None = None) -> Directory:
         """The directory at *path*, made with its parents where missing; *made* gets what was new."""

@@ -39,6 +39,8 @@ The rules:
   text         UTF-8 only
   limits       one file, all files, number of files (see status); a new memory
                may make the earliest written one leave: it is in the events
+  archive/     where a scope has an archive, what left is there; it is never
+               written, and mv out of it brings a memory back
   renames      never overwrite: EEXIST; remove the target first
   links        there are none
 

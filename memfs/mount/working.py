@@ -236,6 +236,8 @@ class WorkingCopies:
             error, number = too_large(path, end, self._saves.memory.policy.limits), errno.EFBIG
         elif not may_be_utf8(data):
             error, number = no_utf8(self._path(node)), errno.EILSEQ
+        elif not node.is_gone and (full := self._saves.no_room(self._path(node), end)) is not None:
+            error, number = full, errno.ENOSPC
         else:
             return
         staged.poisoned(number, self._saves.refused("write", error, node.writer))

@@ -98,6 +98,7 @@ def _archived(scope: Scope, path: str) -> PortError | None:
         ErrorCode.ROOT_PROTECTED,
         f"{path} lies in the archive, which is a record and never written; rename it out of there first.",
         path,
+        {"archived": True},
     )
 
 

@@ -52,11 +52,11 @@ class Mounted:
     """A mount on ``path`` of the scope ``work`` in a SQLite store, served by a process of its own."""
 
     def __init__(self, directory: Path, **orders: Any) -> None:
-        """*orders* are the runner's; limits are given by name, as ``max_files=8``."""
+        """*orders* are the runner's; rules of the scope are given by name, as ``max_files=8``."""
         self.path = directory / "mnt"
         self.path.mkdir(parents=True)
         self.log_path = directory / "log"
-        wanted = {name: orders.pop(name) for name in list(orders) if name.startswith("max_")}
+        wanted = {name: orders.pop(name) for name in Policy().to_json() if name in orders}
         self._orders: dict[str, Any] = {
             "url": f"sqlite:{directory / 'store'}",
             "scope": SCOPE,
