@@ -3,6 +3,7 @@
 - ``arguments``: every command's arguments and help, on one page. ``parser``: from words to options.
 - ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
+- ``place``, ``tasks``, ``archive``: memories in the PARA layout. ``pages``: what their files look like.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.

@@ -174,6 +174,36 @@ def _policy(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
+def _place(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--type",
+        required=True,
+        metavar="TYPE",
+        help="semantic, procedural, precedent, episodic, arc, task, verdict, or any other word",
+    )
+    parser.add_argument("--title", required=True, metavar="TITLE", help="the file's name is made from it")
+    parser.add_argument("--workspace", metavar="NAME", help="the project it belongs to")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="may be repeated; the first one counts")
+    parser.add_argument(
+        "--entity", action="append", metavar="KIND:NAME", help="such as person:Ada; may be repeated"
+    )
+    parser.add_argument("--path", metavar="PATH", help="this place, if a memory can have it, and no other")
+    parser.add_argument("--create", action="store_true", help="make the file, with its title and no content")
+    _declare_memory(parser)
+
+
+def _tasks(parser: ArgumentParser) -> None:
+    parser.add_argument("workspace", nargs="?", metavar="WORKSPACE", help="default: all, and the inbox")
+    parser.add_argument("--all", action="store_true", help="also those that are done")
+    _declare_json(parser, "the list")
+    _declare_memory(parser)
+
+
+def _archive(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a directory with its files")
+    _declare_memory(parser)
+
+
 def _init(parser: ArgumentParser) -> None:
     parser.add_argument("workspace", metavar="WORKSPACE", help="the agent's folder; made when missing")
 
@@ -271,6 +301,12 @@ COMMANDS = {
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
+    "place": Row("memfs.cli.place", "print the path where a memory belongs, and make the file",
+                 'memfs place --type task --workspace Atlas --title "Ask Ada" --create', _place),
+    "tasks": Row("memfs.cli.tasks", "the open tasks of a workspace, or of all",
+                 "memfs tasks atlas", _tasks),
+    "archive": Row("memfs.cli.archive", "move memories to the archive, by this year",
+                   "memfs archive projects/atlas/tasks/ask-ada.html", _archive),
     "init": Row("memfs.cli.init", "make the memory/ of an agent's workspace, and print its path",
                 "memfs init ~/agents/ada", _init),
     "mount": Row("memfs.cli.mount", "mount a memory as a directory",

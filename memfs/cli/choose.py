@@ -107,6 +107,12 @@ def port_path(path: str, chosen: Chosen) -> str:
     return tidy if f"{tidy}/".startswith(ROOT + "/") else joined
 
 
+def shown_path(path: str, chosen: Chosen) -> str:
+    """The port's *path* as one in the mount that holds the working directory, where that is the memory's."""
+    mount = _mount_at(".")
+    return path if mount is None or not chosen.is_on(mount) else mount.mountpoint + path[len(ROOT) :]
+
+
 def rules(options: Namespace) -> dict[str, Any]:
     """The rules that the options name, as ``Policy.changed`` takes them."""
     named = {name: value for name in _RULES if (value := getattr(options, name)) is not None}

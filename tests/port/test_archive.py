@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfs import Create, Delete, ErrorCode, Limits, Policy, Rename
+from memfs.port.archiving import plan_archive, plan_restore_archived
 from memfs.port.buckets import archive_place, original_place
 from memfs.port.change import Actor, Change, Commit, File, Origin
 from memfs.port.errors import PortError
 from memfs.port.places import FreePlaces
 from memfs.port.receipts import Renamed
-from memfs.port.restoring import plan_restore_archived
 from memfs.port.scope import Scope
 from tests.port.planned import NOW_NS, Planned, picture
 from tests.port.strategies import Session, sessions
@@ -118,7 +118,68 @@ def test_a_scope_under_other_rules_is_as_one_made_with_them(
     assert picture(scope) == picture(Scope(policy, scope.version, scope.in_write_order()))
 
 
-# Restoring
+# Archiving by hand, and restoring
+
+
+def archive(planned: Planned, path: str) -> Renamed:
+    change = plan_archive(planned.scope, path, NOW_NS)
+    assert isinstance(change, Change), change
+    planned.apply(change)
+    assert isinstance(change.receipt, Renamed)
+    return change.receipt
+
+
+def test_what_is_archived_by_hand_goes_where_an_eviction_would_put_it() -> None:
+    planned = Planned(PARA)
+    for place in (ARCHIVED_A, ARCHIVED_A.replace(".md", "-2.md")):
+        must(planned, Create(A, "x"))
+        assert archive(planned, A) == Renamed(A, place, "file", 1)
+
+
+def test_a_directory_joins_what_of_it_is_in_the_archive() -> None:
+    planned = Planned(PARA)
+    must(planned, Create("/memories/projects/d/a.md", "1"))
+    archive(planned, "/memories/projects/d/a.md")
+    must(planned, Create("/memories/projects/d/b.md", "2"), Create("/memories/projects/d/a.md", "3"))
+    there = "/memories/archive/1970/projects/d"
+    assert archive(planned, "/memories/projects/d") == Renamed("/memories/projects/d", there, "directory", 2)
+    assert sorted(paths(planned.scope)) == [f"{there}/{name}.md" for name in ("a-2", "a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/memories", ErrorCode.ROOT_PROTECTED),
+        ("/memories/projects", ErrorCode.ROOT_PROTECTED),
+        ("/memories/archive/1970", ErrorCode.INVALID_PATH),
+        (ARCHIVED_A, ErrorCode.INVALID_PATH),
+        ("/memories/projects/none", ErrorCode.NOT_FOUND),
+        ("", ErrorCode.INVALID_PATH),
+    ],
+)
+def test_what_cannot_be_archived_is_refused(path: str, code: ErrorCode) -> None:
+    planned = Planned(PARA)
+    must(planned, Create(A, "x"), Rename(A, ARCHIVED_A))
+    error = plan_archive(planned.scope, path, NOW_NS)
+    assert isinstance(error, PortError)
+    assert error.code is code
+
+
+def test_a_scope_without_an_archive_archives_nothing() -> None:
+    planned = Planned(Limits())
+    must(planned, Create("/memories/a.md", "x"))
+    error = plan_archive(planned.scope, "/memories/a.md", NOW_NS)
+    assert isinstance(error, PortError)
+    assert "memfs policy set" in error.message
+
+
+def test_a_path_too_long_for_the_archive_is_not_archived() -> None:
+    deep = "/memories/projects" + f"/{'d' * 120}" * 8 + "/" + "f" * 28 + ".md"
+    planned = Planned(PARA)
+    must(planned, Create(deep, "x"))
+    error = plan_archive(planned.scope, deep, NOW_NS)
+    assert isinstance(error, PortError)
+    assert error.code is ErrorCode.LIMIT_EXCEEDED
 
 
 def test_a_restored_memory_is_where_it_was_with_the_newest_place() -> None:

@@ -1,0 +1,37 @@
+"""``memfs archive``: what is over moves to the archive, where an eviction would put it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from functools import partial
+
+from memfs.cli.choose import choose, port_path, shown_path
+from memfs.cli.complaint import Status, status_of
+from memfs.opening import open_with
+from memfs.port.archiving import plan_archive
+from memfs.port.change import Change
+from memfs.port.errors import PortError
+from memfs.port.receipts import Renamed
+from memfs.port.scope import Scope
+
+
+def run(options: Namespace) -> int:
+    """Archive each path; those that cannot be are told, and do not keep the others from it."""
+    chosen = choose(options, options.paths[0])
+    status: int = Status.DONE
+    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+        for given in options.paths:
+            result = memory.perform("rename", partial(_plan, port_path(given, chosen))).result
+            if result.error is not None:
+                print(f"memfs: {result.error.message}", file=sys.stderr)
+                status = status or status_of(result.error)
+                continue
+            receipt = result.value
+            assert isinstance(receipt, Renamed)
+            print(f"{shown_path(receipt.old_path, chosen)} -> {shown_path(receipt.new_path, chosen)}")
+    return status
+
+
+def _plan(path: str, scope: Scope, now_ns: int) -> Change | PortError:
+    return plan_archive(scope, path, now_ns)
