@@ -11,8 +11,9 @@ names, and answers with a result that has ``to_wire()`` or is that JSON object a
 ``close``, that is called in the end. Scopes get names that were never used before, so a store that
 persists may be tested many times over. The kit needs no network and no other package.
 
-A factory that also takes ``layout``, ``eviction`` and ``max_archive_bytes``, as ``memfs.open_memory`` does,
-is held to what those promise; of one that does not, the report says which promises it does not offer.
+A factory that also takes ``layout``, ``eviction``, ``extensions`` and ``max_archive_bytes``, as
+``memfs.open_memory`` does, is held to what those promise; of another, the report names the promises that
+it is not held to.
 
 Under pytest, each promise is a test of its own::
 

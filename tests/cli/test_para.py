@@ -100,13 +100,18 @@ class TestTasks:
         """Tasks in two workspaces and in the inbox."""
         meta = '<meta name="memhtml-task-status" content="{}"><meta name="memhtml-due" content="{}">'
         page = "<!doctype html><title>{}</title>" + meta + "<body><title>no</title>"
-        para(
-            "create", "projects/atlas/tasks/b.html", page.format("Ask &amp; wait", "doing", "2026-09-01")
-        ).done()
-        para("create", "projects/atlas/tasks/a.html", page.format("Write", "done", "2026-08-01")).done()
-        para("create", "projects/borg/tasks/c.md", "---\nstatus: blocked\ntitle: Wait\n---\n# No\n").done()
-        para("create", "areas/inbox/tasks/d.md", "# Think\n\nstatus: done\n").done()
-        para("create", "projects/borg/notes.md", "---\nstatus: todo\n---\n").done()
+        texts = {
+            "projects/atlas/tasks/b.html": page.format("Ask &amp; wait", "doing", "2026-09-01"),
+            "projects/atlas/tasks/a.html": page.format("Write", "done", "2026-08-01"),
+            "projects/borg/tasks/c.md": "---\nstatus: blocked\ntitle: Wait\n---\n# No\n",
+            "areas/inbox/tasks/d.md": "# Think\n\nstatus: done\n",
+            "projects/borg/notes.md": "---\nstatus: todo\n---\n",
+        }
+        commands = [
+            json.dumps({"command": "create", "path": f"/memories/{path}", "text": text})
+            for path, text in texts.items()
+        ]
+        assert para("port", text="\n".join(commands)).done().count('"ok": true') == len(texts)
         return para
 
     def test_open_ones_are_a_table_and_done_ones_are_offered_for_the_archive(self, busy: Shell) -> None:
