@@ -86,6 +86,7 @@ class MemoryMachine(RuleBasedStateMachine):
     """One mounted scope with small limits, and the port on the same scope."""
 
     mounted: ClassVar[Mounted]
+    every_name: ClassVar[list[str]] = EVERY_NAME
 
     def __init__(self) -> None:
         super().__init__()
@@ -333,7 +334,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.steps += 1
         tree = dict.fromkeys(self.directories) | self.scratch | self.files
         stored = list(self.files.items())
-        absent = [path for path in EVERY_NAME if path not in tree]
+        absent = [path for path in self.every_name if path not in tree]
         eventually(
             lambda: (dict(self.shown()), self.stored(), self.remembered(absent)), (tree, stored, []), SECONDS
         )
