@@ -282,6 +282,8 @@ class Following:
         self._tree.move(node, parent, key, now_ns)
         self._tree.note_if_empty(old_parent)
         if tell:
+            if isinstance(node, FileNode):
+                node.vanished = True
             self._notices.entry(old_parent.inode, old_name)
             self._notices.entry(parent.inode, node.name)
             self._notices.attributes(old_parent.inode)

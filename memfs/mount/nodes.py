@@ -118,7 +118,8 @@ class FileNode(Node):
         self.scratch: ScratchFile | None = None
         self.writer: Who = NOBODY
         self.vanished = False
-        """Its name was taken away, and not by a request: the kernel may still lead programs here."""
+        """Its name was taken away or changed, and not by a request: the kernel may still lead programs here
+        by that name, until it looks the node up."""
 
     @property
     def is_scratch(self) -> bool:

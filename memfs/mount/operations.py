@@ -102,6 +102,8 @@ class Operations(pyfuse3.Operations):
             return self._missing
         if isinstance(node, VirtualFile):
             node.refresh()
+        elif isinstance(node, FileNode):
+            node.vanished = False
         node.lookups += 1
         return node.attributes
 
@@ -225,6 +227,8 @@ class Operations(pyfuse3.Operations):
             if node is not None:  # else it has left meanwhile
                 if isinstance(node, VirtualFile):
                     node.refresh()
+                elif isinstance(node, FileNode):
+                    node.vanished = False
                 if not reply(token, pyfuse3.FileNameT(name), node.attributes, at):
                     return
                 node.lookups += 1
@@ -320,7 +324,9 @@ class Operations(pyfuse3.Operations):
         if not isinstance(node, FileNode):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
         if node.vanished:
-            raise FUSEError(errno.ESTALE)  # the kernel looks the name up again: what is written here is lost
+            raise FUSEError(
+                errno.ESTALE
+            )  # the kernel looks the name up again: it is another file's, or nobody's
         if writes:
             node.writer = self._actors.who(ctx.pid)
             self._check_writable(node, "open")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -19,27 +19,33 @@ from tests.mount.test_model import (
     MAX_FILE_BYTES,
     MAX_FILES,
     MAX_TOTAL_BYTES,
+    MEMORIES,
     QUICK,
     SCRATCH,
     MemoryMachine,
     contents,
+    directories,
     is_below,
+    memories,
     names,
+    texts,
 )
 from tests.port.model import Model
 
 ARCHIVE = f"archive/{datetime.now(UTC).year}"
 ARCHIVED = [
-    *("archive", ARCHIVE, "archive/a.md", f"{ARCHIVE}/d", f"{ARCHIVE}/a.md", f"{ARCHIVE}/a-2.md"),
-    *(f"{ARCHIVE}/d/a.md", f"{ARCHIVE}/b.md", f"{ARCHIVE}/a.md.tmp"),
+    *("archive", ARCHIVE, "archive/a.md", f"{ARCHIVE}/d", f"{ARCHIVE}/a.md", f"{ARCHIVE}/d/a.md"),
+    *(f"{ARCHIVE}/b.md", f"{ARCHIVE}/a.md.tmp"),
 ]
 archived = st.sampled_from(ARCHIVED)
+LIVE = ["a.md", "b.md", "c.txt", "d/a.md", "d/b.md", "d/c.txt", "e/a.md"]
+numbers = st.integers(0, 99)
 
 
 class ArchivingMachine(MemoryMachine):
     """What leaves is in the archive, where it counts no more and is not written."""
 
-    every_name: ClassVar[list[str]] = [*EVERY_NAME, *ARCHIVED]
+    every_name: ClassVar[list[str]] = [*EVERY_NAME, *ARCHIVED, f"{ARCHIVE}/a-2.md"]
 
     def __init__(self) -> None:
         self.writes = 0
@@ -104,37 +110,57 @@ class ArchivingMachine(MemoryMachine):
             return 0
         return 0 if self.fits(self.restored(old, new)) else errno.ENOSPC
 
-    @rule(old=names | archived, new=names | archived)
-    def rename_archived(self, old: str, new: str) -> None:
-        self.rename(old, new)
+    # Rules that meet what is there: most random names lead nowhere
 
-    @rule(old=names | archived, new=names | archived)
-    def rename_archived_elsewhere(self, old: str, new: str) -> None:
-        self.rename_elsewhere(old, new)
+    def one_of(self, paths: Iterable[str], number: int) -> str:
+        """One of *paths*, or a name at which nothing is."""
+        there = sorted(paths)
+        return there[number % len(there)] if there else "nothing.md"
 
-    @rule(path=archived)
-    def unlink_archived(self, path: str) -> None:
-        self.unlink(path)
+    @rule(data=texts, first=st.integers(0, len(LIVE) - 1), count=st.integers(2, MAX_FILES + 1))
+    def write_many(self, data: str, first: int, count: int) -> None:
+        for number in range(count):
+            path = LIVE[(first + number) % len(LIVE)]
+            if self.walk_error(path) == errno.ENOENT:
+                self.mkdir(os.path.dirname(path))
+            self.write(path, f"{data}{number}".encode())
 
-    @rule(path=archived)
-    def delete_archived_elsewhere(self, path: str) -> None:
-        self.delete_elsewhere(path)
+    @rule(number=numbers, new=names | archived)
+    def rename_a_memory(self, number: int, new: str) -> None:
+        self.rename(self.one_of(self.files, number), new)
 
-    @rule(path=archived.filter(lambda path: path.endswith(".md")), data=contents)
-    def write_archived(self, path: str, data: bytes) -> None:
-        error = self.walk_error(path) or (errno.EISDIR if path in self.directories else errno.EROFS)
+    @rule(number=numbers, new=memories | directories)
+    def rename_out_of_the_archive(self, number: int, new: str) -> None:
+        below = [path for path in (*self.files, *self.directories) if is_below(path, "archive")]
+        self.rename(self.one_of(below, number), new)
+
+    @rule(number=numbers, new=names | archived)
+    def rename_anything_elsewhere(self, number: int, new: str) -> None:
+        self.rename_elsewhere(self.one_of([*self.files, *self.directories], number), new)
+
+    @rule(number=numbers)
+    def unlink_a_memory(self, number: int) -> None:
+        self.unlink(self.one_of(self.files, number))
+
+    @rule(number=numbers)
+    def delete_anything_elsewhere(self, number: int) -> None:
+        self.delete_elsewhere(self.one_of([*self.files, *self.directories], number))
+
+    @rule(number=numbers, name=st.none() | st.sampled_from(MEMORIES), data=contents)
+    def write_in_the_archive(self, number: int, name: str | None, data: bytes) -> None:
+        path = self.one_of((path for path in self.files if is_below(path, "archive")), number)
+        if name is not None:
+            path = os.path.join(os.path.dirname(path), name)
+        if not is_below(path, "archive") or path in self.directories:
+            return
 
         def save() -> None:
             with open_fd(self.root / path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
                 os.write(fd, data)
 
-        self.expect(error, save)
-
-    @rule(path=archived.filter(lambda path: path.endswith(".md")), size=st.integers(0, MAX_FILE_BYTES))
-    def truncate_archived(self, path: str, size: int) -> None:
-        error = self.walk_error(path) or (errno.EISDIR if path in self.directories else 0)
-        error = error or (errno.EROFS if path in self.files else errno.ENOENT)
-        self.expect(error, lambda: os.truncate(self.root / path, size))
+        self.expect(errno.EROFS, save)
+        if path in self.files:
+            self.expect(errno.EROFS, lambda: os.truncate(self.root / path, len(data)))
 
 
 @pytest.fixture(scope="module")

@@ -334,6 +334,14 @@ class TestEviction:
         eventually(lambda: content(archived(small, "projects/a.md")), "old")
         assert live_files(small) == ["projects/c.md", "projects/a.md"]
 
+    def test_the_name_of_what_has_just_left_is_free_at_once(self, mounting: Mounting) -> None:
+        mounted = mounting(eviction="archive", max_files=2, slow_notices=0.2)
+        for number in range(12):  # each makes the one leave whose name comes next
+            write(mounted.path / f"{number % 3}.md", str(number))
+        eventually(lambda: sorted(os.listdir(mounted.path)), ["1.md", "2.md", "archive"])
+        assert live_files(mounted) == ["1.md", "2.md"]
+        assert len(os.listdir(archived(mounted, ""))) == 10
+
     def test_a_name_that_is_taken_in_the_archive_gets_an_ordinal(self, small: Mounted) -> None:
         for text in ("first", "second"):
             write(small.path / "projects/a.md", text)
