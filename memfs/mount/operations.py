@@ -324,9 +324,7 @@ class Operations(pyfuse3.Operations):
         if not isinstance(node, FileNode):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
         if node.vanished:
-            raise FUSEError(
-                errno.ESTALE
-            )  # the kernel looks the name up again: it is another file's, or nobody's
+            raise FUSEError(errno.ESTALE)  # the kernel looks up again whose name it is, if anybody's
         if writes:
             node.writer = self._actors.who(ctx.pid)
             self._check_writable(node, "open")

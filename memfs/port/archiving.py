@@ -1,12 +1,12 @@
-"""Into the archive by hand, and back out of it to the place that a memory had, also where that is taken."""
+"""Archiving by hand: to where an eviction would move a memory, also where that place is taken."""
 
 from __future__ import annotations
 
-from memfs.port.buckets import archive_place, is_archived, move_operation, original_place
+from memfs.port.buckets import archive_place, is_archived, move_operation
 from memfs.port.change import Change, Move
-from memfs.port.checks import not_found, outside, protected
+from memfs.port.checks import not_found, protected
 from memfs.port.errors import ErrorCode, PortError
-from memfs.port.names import MAX_PATH_BYTES, extension_error, path_error
+from memfs.port.names import MAX_PATH_BYTES, path_error
 from memfs.port.places import FreePlaces
 from memfs.port.plan import by_write, plan_moves
 from memfs.port.receipts import Renamed
@@ -32,34 +32,10 @@ def plan_archive(scope: Scope, path: str, now_ns: int) -> Change | PortError:
     there = archive_place(path, now_ns)
     if is_archived(f"{path}/", scope.policy):
         return PortError(ErrorCode.INVALID_PATH, f"{path} is in the archive already.", path)
-    return _plan_moves_to(scope, path, there, now_ns)
+    return plan_moves_to(scope, path, there, now_ns)
 
 
-def plan_restore_archived(scope: Scope, path: str, now_ns: int) -> Change | PortError:
-    """Move the archived file at *path*, or all those below it, back to where they were.
-
-    Where a place is taken, the file gets an ordinal in its name. As a rename does, this gives a file the
-    newest place in write order, and may evict; the receipt is a rename's.
-    """
-    error = path_error(path)
-    if error:
-        return error
-    file = scope.file(path)
-    if file is None and not scope.is_directory(path):
-        return not_found(path)
-    back = original_place(path) if is_archived(path, scope.policy) else None
-    if back is None:
-        return PortError(
-            ErrorCode.INVALID_PATH,
-            f"{path} does not say where it was archived from: only what lies below a year in the archive "
-            "does. Rename it to where it belongs.",
-            path,
-        )
-    error = outside(scope, back) or (extension_error(back, scope.policy.extensions) if file else None)
-    return error or _plan_moves_to(scope, path, back, now_ns)
-
-
-def _plan_moves_to(scope: Scope, path: str, new_path: str, now_ns: int) -> Change | PortError:
+def plan_moves_to(scope: Scope, path: str, new_path: str, now_ns: int) -> Change | PortError:
     """Move what is at *path* to *new_path*, each file to a free place there."""
     file = scope.file(path)
     files = [file] if file is not None else sorted(scope.files_below(path), key=by_write)

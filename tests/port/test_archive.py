@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfs import Create, Delete, ErrorCode, Limits, Policy, Rename
-from memfs.port.archiving import plan_archive, plan_restore_archived
+from memfs.port.archiving import plan_archive
 from memfs.port.buckets import archive_place, original_place
 from memfs.port.change import Actor, Change, Commit, File, Origin
 from memfs.port.errors import PortError
 from memfs.port.places import FreePlaces
 from memfs.port.receipts import Renamed
+from memfs.port.restoring import plan_restore_archived
 from memfs.port.scope import Scope
 from tests.port.planned import NOW_NS, Planned, picture
 from tests.port.strategies import Session, sessions
