@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import stat
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pyfuse3
@@ -50,15 +51,20 @@ class Following:
             self._writers.pop(remove.file.id, None)
             if remove.evicted:
                 self._tell_of_eviction(remove.file, None, commit)
+        # What leaves for a directory of the archive may go to where that was, so it comes after.
+        makes_room = _makes_room(change)
+        leaving = [move for move in change.moves if makes_room and move.operation == "archived"]
+        moves = [move for move in change.moves if not (makes_room and move.operation == "archived")]
         stays = own is None and self._is_written_below(change.directory)
-        if change.directory is not None and not (stays and change.moves):
-            self._follow_directory(change.directory, change.moves, own, now_ns)
-        for move in change.moves:
+        if change.directory is not None and not (stays and moves):
+            self._follow_directory(change.directory, moves, own, now_ns)
+        for move in moves:
             self._follow_move(move, own, now_ns)
-            if move.operation == "archived" and _makes_room(change):
-                self._tell_of_eviction(move.file, move.new_path, commit)
-        if change.directory is not None and change.moves and not stays:
-            self._move_rest(change.directory, _new_path(change.directory, change.moves[0]), now_ns)
+        if change.directory is not None and moves and not stays:
+            self._move_rest(change.directory, _new_path(change.directory, moves[0]), now_ns)
+        for move in leaving:
+            self._follow_move(move, own, now_ns)
+            self._tell_of_eviction(move.file, move.new_path, commit)
         for put in change.puts:
             if own is None:
                 self._writers[put.id] = (commit.version, commit.origin.actor)
@@ -120,7 +126,7 @@ class Following:
             return
         self._delete(node, node is not own, now_ns)
 
-    def _follow_directory(self, path: str, moves: tuple[Move, ...], own: Node | None, now_ns: int) -> None:
+    def _follow_directory(self, path: str, moves: Sequence[Move], own: Node | None, now_ns: int) -> None:
         node = self._tree.find(path)
         if not isinstance(node, Directory) or node is self._tree.root:
             return

@@ -304,6 +304,29 @@ class TestEviction:
         assert event["code"] == "EVICTED"
         assert "to make room for /memories/projects/a.md" in event["message"]
 
+    @pytest.mark.parametrize("door", ["here", "elsewhere"])
+    def test_what_leaves_for_a_directory_of_the_archive_goes_to_its_old_name(
+        self, mounting: Mounting, door: str
+    ) -> None:
+        mounted = mounting(eviction="archive", max_files=2)
+        year = archived(mounted, "a.md").parent
+        for name in ("a", "b"):
+            write(mounted.path / f"{name}.md", name)
+        year.mkdir(parents=True)
+        for name in ("a", "b"):
+            os.rename(mounted.path / f"{name}.md", year / f"{name}.md")
+        for name in ("c", "d"):
+            write(mounted.path / f"{name}.md", name)
+        if door == "here":
+            os.rename(year, mounted.path / "e")
+        else:
+            mounted.execute("rename", oldPath=mounted.port_path(year), newPath="/memories/e")
+        eventually(lambda: sorted(os.listdir(mounted.path)), ["archive", "e"])
+        eventually(
+            lambda: {name: content(year / name) for name in os.listdir(year)}, {"c.md": "c", "d.md": "d"}
+        )
+        assert sorted(os.listdir(mounted.path / "e")) == ["a.md", "b.md"]
+
     def test_evictions_by_another_door_are_seen(self, small: Mounted) -> None:
         for name in "ab":
             write(small.path / f"projects/{name}.md", name)
