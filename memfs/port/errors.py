@@ -68,8 +68,8 @@ class OpenError(Exception):
 class StoreError(Exception):
     """Raised by a store, and by nothing else: it failed, or holds what it did not write.
 
-    ``code`` is ``STORAGE_ERROR`` or ``UNSAFE_STORAGE``. The message must hold no secret:
-    it goes to callers as it is.
+    ``code`` is ``STORAGE_ERROR``, ``UNSAFE_STORAGE``, or ``NOT_FOUND`` for :class:`NotKept`. The
+    message must hold no secret: it goes to callers as it is.
     """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.STORAGE_ERROR) -> None:
@@ -83,3 +83,10 @@ class UnsafeStorage(StoreError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ErrorCode.UNSAFE_STORAGE)
+
+
+class NotKept(StoreError):
+    """An earlier version is not kept: it was pruned or redacted, or there has never been such a one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ErrorCode.NOT_FOUND)

@@ -17,7 +17,7 @@ from memfs.port.cache import ContentCache
 from memfs.port.change import Actor, Change, Commit, File, Origin
 from memfs.port.commands import Command, View, parse_command
 from memfs.port.difference import difference
-from memfs.port.errors import ErrorCode, PortError, StoreError
+from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
@@ -132,7 +132,10 @@ class Memory:
         """
         content = self._cache.get(file)
         if content is None:
-            content = self._store.read(file.id, file.content)
+            try:
+                content = self._store.read(file.id, file.content)
+            except NotKept as error:
+                raise UnsafeStorage(f"The store lacks the bytes of {file.path}.") from error
             self._cache.put(file.id, file.content, content)
         return content
 

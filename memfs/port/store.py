@@ -6,7 +6,8 @@ limits and eviction are settled before a change reaches it. A store of a few hun
 enough; ``memfs.testing.run_conformance`` says when it is right.
 
 All methods raise :class:`~memfs.port.errors.StoreError` when the store failed, with a message
-that holds no secret, and nothing else. They may be called from any thread; the memory calls
+that holds no secret, and nothing else; its subclass :class:`~memfs.port.errors.NotKept` where a version
+is asked for that is pruned or redacted. They may be called from any thread; the memory calls
 ``acquire``, ``release``, ``changed``, ``changes``, ``load`` and ``commit`` from one at a time.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from memfs.port.change import Actor, Change, Commit, Origin
+from memfs.port.names import ROOT
 from memfs.port.scope import Scope
 
 
@@ -35,6 +37,10 @@ class Record(NamedTuple):
     change (before it, for one that left), and ``digest`` the SHA-256 of those bytes in hexadecimal, None
     where the store does not know it (any more). ``joins`` is the version of the record that was one save
     with this one. ``reason`` is what the writer gave, or empty.
+
+    ``redacted`` says that the bytes were taken out of the history. Who did that, when and why is a record
+    of its own, with the operation ``redacted`` and in ``joins`` the version that it took the bytes of;
+    it changed no file, and belongs to the history of the scope but of no memory.
     """
 
     version: int
@@ -48,6 +54,7 @@ class Record(NamedTuple):
     joins: int | None = None
     digest: str | None = None
     reason: str = ""
+    redacted: bool = False
 
 
 class Watch(Protocol):
@@ -68,7 +75,11 @@ class Store(Protocol):
         """The scope as it is now. UNSAFE_STORAGE if what is stored does not add up."""
 
     def read(self, file_id: int, version: int) -> bytes:
-        """The bytes that the change *version* gave the memory *file_id*."""
+        """The bytes that the memory *file_id* had after the change *version*, which is one of its own.
+
+        Of a memory that left with that change: those it left with. Raises
+        :class:`~memfs.port.errors.NotKept` where the version is not kept (any more).
+        """
 
     def acquire(self, wait: bool) -> None:
         """Keep other writers out until ``release``, as far as this store can; fair to all of them.
@@ -111,8 +122,18 @@ class Store(Protocol):
         A call is a hint: there may be one too many, and several commits may share one.
         """
 
-    def history(self, newest_first: bool = True) -> Iterator[Record]:
-        """The records of the scope, in the order of versions, joined ones among them."""
+    def history(self, newest_first: bool = True, file_id: int | None = None) -> Iterator[Record]:
+        """The records of the scope, in the order of versions, joined ones among them.
+
+        With *file_id*, only those of that memory, wherever it was and also when it has left. Newest first
+        costs what is consumed, and not the length of the history.
+        """
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that has left, in the order of their last paths.
+
+        Only of those that were last at *path*, or below it.
+        """
 
     def close(self) -> None:
         """Release everything. The scope stays."""

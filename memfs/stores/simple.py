@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from memfs.port.change import Change, Commit, Origin
-from memfs.port.errors import StoreError
+from memfs.port.errors import NotKept
+from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Record, VersionMismatch
@@ -37,11 +38,22 @@ class SimpleStore:
         return Scope(self._scope.policy, self._scope.version, self._scope.in_write_order())
 
     def read(self, file_id: int, version: int) -> bytes:
-        """The bytes of a file as it is now; an earlier version raises StoreError."""
-        kept = self._contents.get(file_id)
-        if kept is None or kept[0] != version:
-            raise StoreError("A simple store keeps no earlier bytes of a file.")
-        return kept[1]
+        """The bytes of a file after the change *version*, as long as that is kept."""
+        now = self._contents.get(file_id)
+        if now is not None and now[0] == version:
+            return now[1]
+        kept = [commit for commit in self._commits if commit.version <= version]
+        its_own = (
+            kept and kept[-1].version == version and file_id in {each.id for each in records_of(kept[-1])}
+        )
+        if its_own:
+            for commit in reversed(kept):
+                for put in commit.change.puts:
+                    if put.id == file_id and put.content is not None:
+                        return put.content
+            if now is not None and now[0] < version:
+                return now[1]
+        raise NotKept(f"Version {version} is not kept: a simple store forgets what is long ago.")
 
     def acquire(self, wait: bool) -> None:
         """Nobody else is there to keep out."""
@@ -83,12 +95,24 @@ class SimpleStore:
         """Nobody else can commit, so *notify* is never called."""
         return SimpleWatch()
 
-    def history(self, newest_first: bool = True) -> Iterator[Record]:
+    def history(self, newest_first: bool = True, file_id: int | None = None) -> Iterator[Record]:
         """The records of the commits still kept."""
         commits = list(self._commits)
         for commit in reversed(commits) if newest_first else commits:
             records = records_of(commit)
-            yield from reversed(records) if newest_first else records
+            for record in reversed(records) if newest_first else records:
+                if file_id is None or record.id == file_id:
+                    yield record
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that has left, as far as the commits are kept."""
+        newest: dict[int, Record] = {}
+        for record in self.history():
+            newest.setdefault(record.id, record)
+        left = [record for record in newest.values() if record.operation in ("deleted", "evicted")]
+        for record in sorted(left, key=lambda record: (record.path, record.id)):
+            if record.path == path or record.path.startswith(path + "/"):
+                yield record
 
     def close(self) -> None:
         """The scope is gone when nobody holds this object."""

@@ -9,6 +9,7 @@ import pytest
 
 from memfs import Limits, Memory, Policy
 from memfs.port.change import Actor
+from memfs.port.errors import NotKept
 from memfs.port.store import Record, Store
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
@@ -113,6 +114,88 @@ def test_every_version_can_be_read(tmp_path: Path) -> None:
             must(memory, "create", path=A, text=text)
         must(memory, "delete", path=A)
         assert [store.read(1, version) for version in (1, 2, 3)] == [b"first", b"", b"third"]
+
+
+def test_a_version_that_never_was_is_not_kept(store: Store) -> None:
+    with Memory(store, ACTOR) as memory:
+        must(memory, "create", path=A, text="x")
+        must(memory, "create", path=B, text="y")
+        for file_id, version in ((1, 2), (1, 3), (7, 1)):
+            with pytest.raises(NotKept, match=str(version)):
+                store.read(file_id, version)
+
+
+def test_every_record_of_a_memory_has_its_bytes(store: Store) -> None:
+    """Also a rename, which brings none, and a deletion, which takes them away."""
+    with Memory(store, ACTOR) as memory:
+        must(memory, "create", path=A, text="first")
+        must(memory, "rename", oldPath=A, newPath=B)
+        must(memory, "create", path=B, text="second!")
+        must(memory, "rename", oldPath=B, newPath=C)
+        must(memory, "rename", oldPath=C, newPath=A)
+        must(memory, "delete", path=A)
+        found = {record.version: store.read(1, record.version) for record in store.history(file_id=1)}
+    assert found == {1: b"first", 2: b"first", 3: b"second!", 4: b"second!", 5: b"second!", 6: b"second!"}
+
+
+def test_one_memory_is_followed_through_renames_and_after_its_end(store: Store) -> None:
+    with Memory(store, ACTOR) as memory:
+        must(memory, "create", path=A, text="x")
+        must(memory, "create", path=B, text="another")
+        must(memory, "rename", oldPath=A, newPath=C)
+        must(memory, "create", path=A, text="a new one at the old place")
+        must(memory, "delete", path=C)
+        expected = [(5, "deleted", C), (3, "renamed", C), (1, "created", A)]
+        assert brief(list(store.history(file_id=1))) == expected
+        assert brief(list(store.history(newest_first=False, file_id=1))) == expected[::-1]
+        assert list(store.history(file_id=99)) == []
+
+
+def test_the_long_chain_of_one_memory_is_read_while_it_grows(tmp_path: Path) -> None:
+    memory, store = open_pair(tmp_path, relaxed=True)
+    with memory:
+        for number in range(1_200):
+            must(memory, "create", path=A if number % 2 else B, text=str(number))
+        chain = store.history(file_id=1)
+        seen = [next(chain).version for _ in range(100)]
+        must(memory, "create", path=B, text="meanwhile")
+        seen += [record.version for record in chain]
+    assert seen == list(range(1_199, 0, -2))
+
+
+def test_what_has_left_is_known_by_its_last_path(store: Store) -> None:
+    with Memory(store, ACTOR) as memory:
+        must(memory, "create", path=A, text="x")
+        must(memory, "create", path="/memories/d/b.md", text="y")
+        must(memory, "create", path="/memories/d-e.md", text="z")
+        must(memory, "rename", oldPath=A, newPath="/memories/d/a.md")
+        must(memory, "create", path=B, text="makes a.md leave")
+        must(memory, "delete", path="/memories/d-e.md")
+        must(memory, "delete", path="/memories/d")
+        assert brief(list(store.gone())) == [
+            (6, "deleted", "/memories/d-e.md"),
+            (5, "evicted", "/memories/d/a.md"),
+            (7, "deleted", "/memories/d/b.md"),
+        ]
+        assert [record.path for record in store.gone("/memories/d")] == [
+            "/memories/d/a.md",
+            "/memories/d/b.md",
+        ]
+        assert [record.version for record in store.gone("/memories/d/a.md")] == [5]
+        must(memory, "create", path="/memories/d/a.md", text="another memory at its place")
+        assert [record.version for record in store.gone("/memories/d/a.md")] == [5]
+        assert list(store.gone(B)) == []
+
+
+def test_many_that_have_left_are_read_whole(tmp_path: Path) -> None:
+    memory, store = open_pair(tmp_path, relaxed=True)
+    with memory:
+        for number in range(700):
+            must(memory, "create", path=f"/memories/d/{number % 350:03}.md", text="x")
+            must(memory, "delete", path="/memories/d")
+        found = [(record.path, record.version) for record in store.gone()]
+    assert len(found) == 700
+    assert found == sorted(found)
 
 
 def test_the_history_is_there_again_when_the_store_is_opened_again(tmp_path: Path) -> None:

@@ -29,13 +29,16 @@ ORDINAL_BITS = 24
 """A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
 
 # Contents are written once, in the history row of the change that brought them: one blob, one page run,
-# no copy between tables. `file` is the state now and points there; `previous` chains a memory's records.
+# no copy between tables. `file` is the state now and points there; `previous` chains a memory's records, so
+# that no index has to be kept: `file` and `gone` know where each chain begins.
 SCHEMA = f"""
 CREATE TABLE scope (
   name TEXT NOT NULL,
   policy TEXT NOT NULL,
   pruned INTEGER NOT NULL DEFAULT 0,     -- records up to this one may be gone
-  compacted INTEGER NOT NULL DEFAULT 0   -- records up to this one have had their turn as deltas
+  compacted INTEGER NOT NULL DEFAULT 0,  -- records up to this one have had their turn as deltas
+  retained_ns INTEGER NOT NULL DEFAULT 0,  -- when the history was last cut to what is to be kept
+  unwiped INTEGER NOT NULL DEFAULT 0     -- whether the files may still hold bytes that were redacted
 ) STRICT;
 CREATE TABLE history (
   record INTEGER PRIMARY KEY,
@@ -54,6 +57,7 @@ CREATE TABLE history (
   pid INTEGER NOT NULL,
   reason TEXT NOT NULL,
   digest BLOB,                           -- SHA-256 of the memory's bytes after the change
+  redacted INTEGER,                      -- the record that says who took the bytes out
   base INTEGER,                          -- content is a delta against the content of this record
   content BLOB
 ) STRICT;
@@ -66,6 +70,12 @@ CREATE TABLE file (
   content INTEGER NOT NULL,              -- the record that holds the bytes
   record INTEGER NOT NULL                -- the newest record of this memory
 ) STRICT;
+CREATE TABLE gone (                      -- memories that have left: only a deletion or an eviction pays
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,                    -- its last
+  record INTEGER NOT NULL                -- the newest record of this memory
+) STRICT;
+CREATE INDEX gone_by_path ON gone (path);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import apsw
 
-from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, Remove
+from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, PutOperation, Remove
 from memfs.port.errors import UnsafeStorage
 from memfs.port.policy import Policy
 from memfs.port.store import Record
@@ -23,9 +23,11 @@ WINDOW = 32_768
 LONGEST_CHAIN = 20
 """Every so many versions of a memory, the bytes stay whole: it bounds the cost of reading an old one."""
 
+PUTS = frozenset(get_args(PutOperation))
+"""The operations that bring bytes; one of them also moves a file, and then it brings none."""
 COLUMNS = (
     "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, user, program, pid, "
-    "reason, digest"
+    "reason, digest, redacted"
 )
 
 
@@ -83,6 +85,8 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
                 parts[2].append(Put(file_id, path, size, operation, None, mtime_ns, joins))
             case "policy":
                 changed_policy = True
+            case "redacted":
+                pass  # no file is another one for it
             case _:
                 raise UnsafeStorage(f"The history holds an operation '{operation}' that memfs does not know.")
     finish()
@@ -105,6 +109,7 @@ def record_of(row: Sequence[Any]) -> Record:
         joins,
         None if digest is None else digest.hex(),
         reason,
+        row[15] is not None,
     )
 
 

@@ -12,13 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 import apsw
 
-from memfs.port.change import Change, Commit, File, Origin, PutOperation
+from memfs.port.change import Change, Commit, File, Origin
 from memfs.port.errors import OpenError, StoreError, UnsafeStorage
-from memfs.port.names import path_error
+from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
@@ -27,6 +26,7 @@ from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
 from memfs.stores.sqlite.failures import storage_errors, translated
 from memfs.stores.sqlite.gate import Gate
+from memfs.stores.sqlite.history import History
 from memfs.stores.sqlite.notice import NoticeFile
 from memfs.stores.sqlite.upkeep import Upkeep
 
@@ -39,13 +39,13 @@ UPKEEP_EVERY = 256
 BUSY_MS = 5_000
 """How long SQLite itself waits, where a program other than memfs holds the database."""
 
-_PUTS = frozenset(get_args(PutOperation))
 _PUT_HISTORY = """
 INSERT INTO history (record, operation, id, previous, path, old_path, directory, size, time_ns, mtime_ns,
                      joins, user, program, pid, reason, content, digest)
-VALUES (?1, ?2, ?3, coalesce((SELECT record FROM file WHERE id = ?3), ?4), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
-        ?13, ?14, ?15, ?16, coalesce(?17, (SELECT history.digest FROM file JOIN history USING (record)
-                                           WHERE file.id = ?3)))
+VALUES (?1, ?2, ?3,
+        coalesce((SELECT record FROM file WHERE id = ?3), (SELECT record FROM gone WHERE id = ?3)),
+        ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+        coalesce(?16, (SELECT history.digest FROM file JOIN history USING (record) WHERE file.id = ?3)))
 """
 _PUT_FILE = """
 INSERT INTO file (id, path, size, mtime_ns, written, content, record) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -87,6 +87,7 @@ class SqliteStore:
             self._reader.set_busy_timeout(BUSY_MS)
         self._opened = _identity(files)
         self._reading = threading.Lock()
+        self._history = History(self._reader, self._reading)
         self._seen = -1
         # The version this connection committed last, while nobody else has committed since; and the scope's,
         # once `changed` has made sure of it in the transaction that is open: it spares each commit a query.
@@ -117,17 +118,8 @@ class SqliteStore:
         return Scope(policy, rows.version_of(head[0][2] or 0), files)
 
     def read(self, file_id: int, version: int) -> bytes:
-        """The bytes that the change *version* gave the memory *file_id*."""
-        with storage_errors(), self._reading:
-            found = rows.select(
-                self._reader,
-                "SELECT record FROM history WHERE record BETWEEN ? AND ? AND id = ? AND content IS NOT NULL",
-                (rows.key_of(version, 0), rows.last_key(version), file_id),
-            )
-            content = rows.read_content(self._reader, found[0][0]) if found else None
-        if content is None:
-            raise UnsafeStorage(f"{self._files.database} lacks the bytes of version {version}.")
-        return content
+        """The bytes that the memory *file_id* had after the change *version*."""
+        return self._history.read(file_id, version)
 
     def acquire(self, wait: bool) -> None:
         """The gate, then SQLite's write lock: what is read from here on is the newest state."""
@@ -239,20 +231,15 @@ class SqliteStore:
                 f"The notices {self._files.notices} cannot be watched: {error.strerror}."
             ) from error
 
-    def history(self, newest_first: bool = True) -> Iterator[Record]:
-        """The records, read a batch at a time so that no transaction stays open between them."""
-        order, beyond, at = ("DESC", "<", 1 << 62) if newest_first else ("ASC", ">", -1)
-        query = (
-            f"SELECT {rows.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
-            f"ORDER BY record {order} LIMIT 500"
-        )
-        while True:
-            with storage_errors(), self._reading:
-                batch = rows.select(self._reader, query, (at,))
-            if not batch:
-                return
-            yield from map(rows.record_of, batch)
-            at = batch[-1][0]
+    def history(self, newest_first: bool = True, file_id: int | None = None) -> Iterator[Record]:
+        """The records of the scope, or of one memory."""
+        if file_id is None:
+            return self._history.of_scope(newest_first)
+        return self._history.of_memory(file_id, newest_first)
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that was last at *path* or below, and has left."""
+        return self._history.gone(path)
 
     def close(self) -> None:
         """Close the connections; the last one of a database folds its log in."""
@@ -286,14 +273,13 @@ class SqliteStore:
         records = records_of(commit)
         for ordinal, record in enumerate(records):
             key = rows.key_of(commit.version, ordinal)
-            put = contents.get(record.id) if record.operation in _PUTS and not record.old_path else None
+            put = contents.get(record.id) if record.operation in rows.PUTS and not record.old_path else None
             mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
-            before = None if record.joins is None else self._record_of(record.joins, record.id)
             directory = change.directory if ordinal == 0 else None
             digest = None if record.digest is None else bytes.fromhex(record.digest)
             run(
                 _PUT_HISTORY,
-                (key, record.operation, record.id, before, record.path, record.old_path, directory)
+                (key, record.operation, record.id, record.path, record.old_path, directory)
                 + (record.size, time_ns, mtime_ns, record.joins, user, program, pid, reason, content, digest),
             )
             if put is not None:
@@ -301,6 +287,8 @@ class SqliteStore:
                     _PUT_FILE,
                     (put.id, put.path, put.size, time_ns if mtime_ns is None else mtime_ns, key, key, key),
                 )
+                if put.operation == "restored" or put.joins is not None:
+                    run("DELETE FROM gone WHERE id = ?", (put.id,))
             elif record.old_path is not None:
                 run(
                     "UPDATE file SET path = ?1, record = ?2, written = iif(?3, ?2, written) WHERE id = ?4",
@@ -308,24 +296,15 @@ class SqliteStore:
                 )
             else:
                 run("DELETE FROM file WHERE id = ?", (record.id,))
+                run("INSERT INTO gone (id, path, record) VALUES (?, ?, ?)", (record.id, record.path, key))
         if change.policy is not None:
             key = rows.key_of(commit.version, len(records))
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
             run(
                 _PUT_HISTORY,
-                (key, "policy", 0, None, "", None, None, 0, time_ns, None, None)
+                (key, "policy", 0, "", None, None, 0, time_ns, None, None)
                 + (user, program, pid, reason, None, None),
             )
-
-    def _record_of(self, version: int, file_id: int) -> int | None:
-        """The key of what the change *version* did to the memory *file_id*, which is gone since."""
-        found = rows.select(
-            self._connection,
-            "SELECT max(record) FROM history WHERE record BETWEEN ? AND ? AND id = ?",
-            (rows.key_of(version, 0), rows.last_key(version), file_id),
-        )
-        key: int | None = found[0][0]
-        return key
 
 
 def _identity(files: ScopeFiles) -> tuple[int, int] | None:

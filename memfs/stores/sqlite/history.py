@@ -1,0 +1,137 @@
+"""Reading the history: of the scope, of one memory, of those that have left, and the bytes of any version.
+
+On the reader's connection, a batch at a time, so that no transaction stays open between them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import apsw
+
+from memfs.port.errors import NotKept, UnsafeStorage
+from memfs.port.store import Record
+from memfs.stores.sqlite import rows
+from memfs.stores.sqlite.failures import storage_errors
+
+FIRST_BATCH, BATCH = 16, 512
+"""Records in the first batch, for those who want the newest few, and in each one after it."""
+
+_HEAD = "SELECT record FROM file WHERE id = ?1 UNION ALL SELECT record FROM gone WHERE id = ?1"
+_CHAIN = f"""
+WITH RECURSIVE chain (record, previous, length) AS (
+  SELECT record, previous, 1 FROM history WHERE record = ?
+  UNION ALL
+  SELECT history.record, history.previous, length + 1
+  FROM chain JOIN history ON history.record = chain.previous WHERE length < ?
+)
+SELECT {rows.COLUMNS}, previous FROM history WHERE record IN (SELECT record FROM chain) ORDER BY record DESC
+"""  # noqa: S608
+
+
+_GONE_COLUMNS = ", ".join(f"history.{name}" for name in rows.COLUMNS.split(", "))
+_GONE = f"SELECT {_GONE_COLUMNS} FROM gone JOIN history USING (record)"  # noqa: S608
+
+
+class History:
+    """What one connection reads of it; *reading* is the lock of that connection."""
+
+    def __init__(self, connection: apsw.Connection, reading: threading.Lock) -> None:
+        self._connection = connection
+        self._reading = reading
+
+    def of_scope(self, newest_first: bool) -> Iterator[Record]:
+        """Every record."""
+        order, beyond, at = ("DESC", "<", 1 << 62) if newest_first else ("ASC", ">", -1)
+        query = (
+            f"SELECT {rows.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
+            f"ORDER BY record {order} LIMIT ?"
+        )
+        size = FIRST_BATCH
+        while True:
+            with storage_errors(), self._reading:
+                batch = rows.select(self._connection, query, (at, size))
+            yield from map(rows.record_of, batch)
+            if len(batch) < size:
+                return
+            at, size = batch[-1][0], BATCH
+
+    def of_memory(self, file_id: int, newest_first: bool) -> Iterator[Record]:
+        """The records of one memory, along their chain."""
+        if not newest_first:
+            yield from reversed(list(self.of_memory(file_id, True)))
+            return
+        with storage_errors(), self._reading:
+            head = rows.select(self._connection, _HEAD, (file_id,))
+        at, size = head[0][0] if head else None, FIRST_BATCH
+        while at is not None:
+            with storage_errors(), self._reading:
+                batch = rows.select(self._connection, _CHAIN, (at, size))
+            yield from map(rows.record_of, batch)
+            at, size = batch[-1][-1] if batch else None, BATCH
+
+    def gone(self, path: str) -> Iterator[Record]:
+        """The newest record of each memory that was last at *path*, or below it."""
+        with storage_errors(), self._reading:
+            batch = rows.select(self._connection, f"{_GONE} WHERE gone.path = ? ORDER BY gone.id", (path,))
+        yield from map(rows.record_of, batch)
+        # '0' is the character after '/': between the two lies what is below the path.
+        below = "(gone.path, gone.id) > (?, ?) AND gone.path < ?"
+        query = f"{_GONE} WHERE {below} ORDER BY gone.path, gone.id LIMIT ?"
+        at, size = (f"{path}/", 0), FIRST_BATCH
+        while True:
+            with storage_errors(), self._reading:
+                batch = rows.select(self._connection, query, (*at, f"{path}0", size))
+            yield from map(rows.record_of, batch)
+            if len(batch) < size:
+                return
+            at, size = (batch[-1][3], batch[-1][2]), BATCH
+
+    def read(self, file_id: int, version: int) -> bytes:
+        """The bytes that the memory had after the change *version*; raises NotKept."""
+        with storage_errors(), self._reading:
+            found = rows.select(
+                self._connection,
+                "SELECT max(record) FROM history WHERE record BETWEEN ? AND ? AND id = ? "
+                "AND operation <> 'redacted'",
+                (rows.key_of(version, 0), rows.last_key(version), file_id),
+            )
+            key: int | None = found[0][0]
+            while key is not None:
+                content = rows.read_content(self._connection, key)
+                if content is not None:
+                    return content
+                key = self._before(key, version)
+        raise NotKept(f"Version {version} is not kept.")
+
+    def _before(self, key: int, version: int) -> int | None:
+        """The record whose bytes a memory still had at the record *key*, which brought none."""
+        found = rows.select(
+            self._connection,
+            "SELECT operation, old_path, previous, redacted FROM history WHERE record = ?",
+            (key,),
+        )
+        if not found:
+            return None
+        operation, old_path, previous, redacted = found[0]
+        if redacted is not None:
+            raise NotKept(_redacted(self._connection, version, redacted))
+        if old_path is None and operation in rows.PUTS:
+            raise UnsafeStorage(f"The history lacks the bytes of version {version}.")
+        before: int | None = previous
+        return before
+
+
+def _redacted(connection: apsw.Connection, version: int, redaction: int) -> str:
+    told = rows.select(
+        connection, "SELECT time_ns, user, program FROM history WHERE record = ?", (redaction,)
+    )
+    if not told:
+        return f"Version {version} was redacted."
+    time_ns, user, program = told[0]
+    who = " with ".join(filter(None, (user, program))) or "somebody"
+    return (
+        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
+    )
