@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from memfs.opening import open_memory
     from memfs.port.change import Actor
     from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
-    from memfs.port.errors import ErrorCode, OpenError, PortError
+    from memfs.port.errors import ErrorCode, NotKept, OpenError, PortError, StoreError
+    from memfs.port.expected import ABSENT, Expected
     from memfs.port.memory import Memory
     from memfs.port.policy import Limits, Policy
     from memfs.port.receipts import (
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
         Renamed,
         Result,
         Success,
+        Undone,
     )
+    from memfs.port.store import Record
     from memfs.workspace import ensure_memory
 
 __all__ = [
+    "ABSENT",
     "Actor",
     "Command",
     "Create",
@@ -47,21 +51,26 @@ __all__ = [
     "Edited",
     "Entry",
     "ErrorCode",
+    "Expected",
     "Failure",
     "FileView",
     "Insert",
     "Limits",
     "Lines",
     "Memory",
+    "NotKept",
     "OpenError",
     "Policy",
     "PortError",
     "Receipt",
+    "Record",
     "Rename",
     "Renamed",
     "Result",
+    "StoreError",
     "StrReplace",
     "Success",
+    "Undone",
     "View",
     "ensure_memory",
     "open_memory",
@@ -71,7 +80,8 @@ _HOMES = {
     "memfs.opening": ("open_memory",),
     "memfs.port.change": ("Actor",),
     "memfs.port.commands": ("Command", "Create", "Delete", "Insert", "Rename", "StrReplace", "View"),
-    "memfs.port.errors": ("ErrorCode", "OpenError", "PortError"),
+    "memfs.port.errors": ("ErrorCode", "NotKept", "OpenError", "PortError", "StoreError"),
+    "memfs.port.expected": ("ABSENT", "Expected"),
     "memfs.port.memory": ("Memory",),
     "memfs.port.policy": ("Limits", "Policy"),
     "memfs.port.receipts": (
@@ -87,7 +97,9 @@ _HOMES = {
         "Renamed",
         "Result",
         "Success",
+        "Undone",
     ),
+    "memfs.port.store": ("Record",),
     "memfs.workspace": ("ensure_memory",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

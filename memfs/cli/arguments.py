@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from memfs.port.expected import Expected
 
 WORD = "\0"
 """Before a word that is no option (see ``parser``); no argument of a process can hold it."""
@@ -53,6 +56,19 @@ def _range(text: str) -> tuple[int, int]:
 
 def _bound(text: str) -> int | str:
     return UNBOUNDED if text == UNBOUNDED else _integer(text)
+
+
+def _expected(text: str) -> Expected:
+    from memfs.port.expected import ABSENT, Expected
+
+    form, _, value = text.partition(":")
+    if text == "absent":
+        return ABSENT
+    if form == "sha256" and re.fullmatch(r"[0-9A-Fa-f]{64}", value):
+        return Expected(sha256=value)
+    if form == "version" and re.fullmatch(r"[1-9][0-9]{0,17}", value):
+        return Expected(version=int(value))
+    raise ArgumentTypeError(f"{text!r} is none of sha256:DIGEST (64 hexadecimal digits), version:N, absent")
 
 
 def _extensions(text: str) -> list[str]:
@@ -109,6 +125,23 @@ def _declare_result(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
+def _declare_change(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("for the history")
+    group.add_argument("--actor", metavar="NAME", help="who makes this change (default: memfs)")
+    group.add_argument("--reason", metavar="TEXT", default="", help="why, in one line")
+
+
+def _declare_command(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--expected",
+        type=_expected,
+        metavar="WHAT",
+        help="refuse unless this is there: sha256:DIGEST, version:N, or absent",
+    )
+    _declare_result(parser)
+    _declare_change(parser)
+
+
 def _declare_text(parser: ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", metavar="TEXT", help="the text; after -- if it begins with -")
     parser.add_argument(
@@ -132,7 +165,7 @@ def _view(parser: ArgumentParser) -> None:
 def _create(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH")
     _declare_text(parser)
-    _declare_result(parser)
+    _declare_command(parser)
 
 
 def _str_replace(parser: ArgumentParser) -> None:
@@ -141,28 +174,31 @@ def _str_replace(parser: ArgumentParser) -> None:
     parser.add_argument("new", nargs="?", metavar="NEW", help="the text that takes its place")
     parser.add_argument("--old-file", metavar="FILE", help="take OLD from FILE (- is standard input)")
     parser.add_argument("--new-file", metavar="FILE", help="take NEW from FILE (- is standard input)")
-    _declare_result(parser)
+    _declare_command(parser)
 
 
 def _insert(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH")
     parser.add_argument("line", type=_integer, metavar="LINE", help="insert after this line; 0 is before all")
     _declare_text(parser)
-    _declare_result(parser)
+    _declare_command(parser)
 
 
 def _delete(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH")
-    _declare_result(parser)
+    _declare_command(parser)
 
 
 def _rename(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="OLD")
     parser.add_argument("new_path", metavar="NEW", help="must not exist: a rename never overwrites")
-    _declare_result(parser)
+    _declare_command(parser)
 
 
 def _port(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--actor", metavar="NAME", default="memfs port", help="who makes the changes, for the history"
+    )
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 

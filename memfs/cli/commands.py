@@ -23,6 +23,7 @@ from memfs.port.receipts import (
     Receipt,
     Renamed,
     Result,
+    Undone,
 )
 
 
@@ -73,6 +74,12 @@ def told(receipt: Receipt) -> str:
             return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.{left}\n"
         case Renamed():
             return f"Renamed {receipt.old_path} to {receipt.new_path}.{_left(receipt.evicted)}\n"
+        case Undone():
+            lines = [f"Took back version {receipt.version}."]
+            lines += [f"  removed   {path}" for path in receipt.removed]
+            lines += [f"  restored  {path}" for path in receipt.restored]
+            lines += [f"  moved     {old} to {new}" for old, new in receipt.moved]
+            return "\n".join(lines) + "\n"
 
 
 def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
@@ -80,8 +87,12 @@ def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
     command = _command(options, port_path(options.path, chosen), chosen)
     if isinstance(command, PortError):
         return Failure(name, command)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
-        return memory.execute(command)
+    if isinstance(command, View):
+        actor, reason = None, ""
+    else:
+        actor, reason = options.actor, options.reason
+    with open_with(chosen.store, chosen.scope, {}, actor=actor or "memfs") as memory:
+        return memory.execute(command, reason=reason)
 
 
 def _command(options: Namespace, path: str, chosen: Chosen) -> Command | PortError:
@@ -89,15 +100,17 @@ def _command(options: Namespace, path: str, chosen: Chosen) -> Command | PortErr
         case "view":
             return View(path, options.range)
         case "delete":
-            return Delete(path)
+            return Delete(path, options.expected)
         case "rename":
-            return Rename(path, port_path(options.new_path, chosen))
+            return Rename(path, port_path(options.new_path, chosen), options.expected)
         case "str-replace":
             return _str_replace(options, path)
     text = text_from(options.text, options.file, path, "TEXT and --file")
     if isinstance(text, PortError):
         return text
-    return Create(path, text) if options.command == "create" else Insert(path, options.line, text)
+    if options.command == "create":
+        return Create(path, text, options.expected)
+    return Insert(path, options.line, text, options.expected)
 
 
 def _str_replace(options: Namespace, path: str) -> StrReplace | PortError:
@@ -114,7 +127,9 @@ def _str_replace(options: Namespace, path: str) -> StrReplace | PortError:
     if isinstance(found, PortError):
         return found
     replacement = text_from(new, options.new_file, path, "NEW and --new-file")
-    return replacement if isinstance(replacement, PortError) else StrReplace(path, found, replacement)
+    if isinstance(replacement, PortError):
+        return replacement
+    return StrReplace(path, found, replacement, options.expected)
 
 
 def _left(evicted: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """``memfs port``: the memory port over standard input and output, for a program in any language.
 
-One JSON command a line in, one JSON result a line out. Nothing that a line holds ends the
-process; the end of the input, SIGTERM, or a reader that has gone does.
+One JSON command a line in, one JSON result a line out. A command may carry a precondition
+(``"expected"``) and a ``"reason"`` for the history, beside the fields of the contract. Nothing that a
+line holds ends the process; the end of the input, SIGTERM, or a reader that has gone does.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def run(options: Namespace) -> int:
     stop = _Stop()
     signal.signal(signal.SIGTERM, stop.signalled)
     chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, rules(options), actor="memfs port") as memory:
+    with open_with(chosen.store, chosen.scope, rules(options), actor=options.actor) as memory:
         # A text is at most six times as long in JSON; a replacement carries two.
         longest = max(LONGEST_LINE, 16 * memory.policy.limits.max_file_bytes)
         try:

@@ -388,7 +388,7 @@ class Saves:
         self._events.record(
             "OVERTAKEN",
             f"{path} was changed by {somebody} after it was opened here; "
-            "this save was committed over it, and that version is kept in the history.",
+            f"this save is version {version}, and version {overtaken.content} is kept in the history.",
             operation="write",
             path=path,
             actor=node.writer.actor,

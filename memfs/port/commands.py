@@ -1,7 +1,8 @@
 """The six commands, typed, and their form on the wire.
 
 A command holds what its caller supplied: ``plan`` checks every field, in the contract's
-order, so a value of the wrong type is refused there and nowhere else.
+order, so a value of the wrong type is refused there and nowhere else. Those that change something may
+carry a precondition; for a rename it is about the source.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from memfs.port.errors import ErrorCode, PortError
+from memfs.port.expected import Expected, parse_expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Create:
 
     path: str
     text: str
+    expected: Expected | None = None
     name: ClassVar[str] = "create"
 
 
@@ -41,6 +44,7 @@ class StrReplace:
     path: str
     old_text: str
     new_text: str
+    expected: Expected | None = None
     name: ClassVar[str] = "str_replace"
 
 
@@ -51,6 +55,7 @@ class Insert:
     path: str
     insert_line: int
     text: str
+    expected: Expected | None = None
     name: ClassVar[str] = "insert"
 
 
@@ -59,6 +64,7 @@ class Delete:
     """Delete a file, or a directory with every file below it."""
 
     path: str
+    expected: Expected | None = None
     name: ClassVar[str] = "delete"
 
 
@@ -68,6 +74,7 @@ class Rename:
 
     old_path: str
     new_path: str
+    expected: Expected | None = None
     name: ClassVar[str] = "rename"
 
 
@@ -108,4 +115,11 @@ def parse_command(supplied: object) -> Command | tuple[str, PortError]:
     values: dict[str, Any] = {field: supplied.get(wire) for field, wire in wire_names.items()}
     if kind is View and values["view_range"] is None and "viewRange" in supplied:
         values["view_range"] = ()  # a range that was given as null is a wrong range, not an absent one
+    if kind is not View and supplied.get("expected") is not None:
+        values["expected"] = parse_expected(supplied["expected"])
     return kind(**values)
+
+
+def reason_in(supplied: object) -> object:
+    """The reason that a mapping in wire names gives for its change, or None."""
+    return supplied.get("reason") if isinstance(supplied, Mapping) else None

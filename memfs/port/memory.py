@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
+from memfs.port.buckets import is_archived
 from memfs.port.cache import ContentCache
 from memfs.port.change import Actor, Change, Commit, File, Origin
-from memfs.port.commands import Command, View, parse_command
+from memfs.port.commands import Command, Rename, View, parse_command, reason_in
 from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
+from memfs.port.history import find_version, history_at, joined, last_change
+from memfs.port.names import ROOT, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
+from memfs.port.restoring import plan_restore_archived
+from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Store, VersionMismatch, Watch
+from memfs.port.store import Busy, Record, Store, VersionMismatch, Watch
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
@@ -65,11 +70,12 @@ class Memory:
         """The rules of the scope, as last seen."""
         return self._snapshot.policy
 
-    def execute(self, command: Command | Mapping[str, Any]) -> Result:
+    def execute(self, command: Command | Mapping[str, Any], *, reason: str | None = None) -> Result:
         """Carry out one command: a typed one, or a mapping in wire names.
 
         The answer is a value, whatever the caller supplied and whatever the store did. When it is
-        a success, the change is durable as far as the store was opened to promise.
+        a success, the change is durable as far as the store was opened to promise. *reason* is for the
+        history; a mapping may carry its own, as ``"reason"``.
         """
         parsed = parse_command(command)
         if isinstance(parsed, tuple):
@@ -77,7 +83,12 @@ class Memory:
         if isinstance(parsed, View):
             return self._view(parsed)
         chosen = parsed
-        return self.perform(parsed.name, lambda scope, now_ns: plan(scope, chosen, self.read, now_ns)).result
+        given = reason_in(command) if reason is None else reason
+        return self.perform(
+            parsed.name,
+            lambda scope, now_ns: plan(scope, chosen, self.read, now_ns),
+            reason="" if given is None else given,
+        ).result
 
     def perform(
         self,
@@ -85,19 +96,23 @@ class Memory:
         planner: Planner,
         actor: Actor | None = None,
         wait: bool = True,
+        reason: object = "",
     ) -> Outcome:
         """Plan a change with *planner* on the current state of the scope, and commit it.
 
         *name* is the command's, for the answer. *planner* may be called several times and must only
-        read; it is given the time that the commit will have. With ``wait=False``, raises :class:`Busy`
-        where another thread or process is in the way; nothing has happened then.
+        read, and may raise StoreError; it is given the time that the commit will have. With ``wait=False``,
+        raises :class:`Busy` where another thread or process is in the way; nothing has happened then. A
+        *reason* that cannot be recorded is refused.
         """
+        if reason != "" and (fault := reason_fault(reason)) is not None:
+            return Outcome(Failure(name, PortError(ErrorCode.INVALID_ARGUMENT, fault)), [])
         if not self._lock.acquire(blocking=wait):
             raise Busy
         commits: list[Commit] = []
         try:
             try:
-                answer = self._commit(planner, actor or self.actor, wait, commits)
+                answer = self._commit(planner, actor or self.actor, wait, commits, str(reason))
             except StoreError as error:
                 answer = PortError(error.code, error.message)
         finally:
@@ -138,6 +153,75 @@ class Memory:
                 raise UnsafeStorage(f"The store lacks the bytes of {file.path}.") from error
             self._cache.put(file.id, file.content, content)
         return content
+
+    def history(self, path: str = ROOT) -> Iterator[Record]:
+        """What happened, newest first: one record a file and save, read as it is consumed.
+
+        *path* is a file's, and then it is that memory's history under all its names; a free one, for the
+        memories that were there; or a directory's, for whatever happened below it. Raises StoreError.
+        """
+        return history_at(self._store, self._fresh(), path)
+
+    def versions(self, path: str) -> list[Record]:
+        """As :meth:`history`, as a list."""
+        return list(self.history(path))
+
+    def read_version(self, path: str, version: int) -> bytes:
+        """The bytes that the memory at *path* had after the change *version*, one of its own.
+
+        Also of one that has left: those it left with. Raises StoreError, which is
+        :class:`~memfs.port.errors.NotKept` where there is no such version (any more).
+        """
+        record = find_version(self._store, self._fresh(), path, version)
+        return self._store.read(record.id, version)
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that has left, by path; only of those last at or below *path*.
+
+        Raises StoreError.
+        """
+        return self._store.gone(path)
+
+    def history_of(self, file_id: int) -> Iterator[Record]:
+        """The history of one memory, newest first. Raises StoreError."""
+        return joined(self._store.history(file_id=file_id))
+
+    def read_record(self, record: Record) -> bytes:
+        """The bytes that a memory had after the change of *record*. Raises StoreError."""
+        return self._store.read(record.id, record.version)
+
+    def restore(
+        self, path: str, version: int | None = None, to: str | None = None, *, reason: str = ""
+    ) -> Result:
+        """Bring back what was at *path*: a *version* of the memory, or, if it has left, its last content.
+
+        What is archived moves out of the archive, to where it was. The memory keeps its id. With *to* it
+        comes back at that path, as a copy if it is still there. Nothing but its own present content is
+        ever overwritten.
+        """
+
+        def planner(scope: Scope, now_ns: int) -> Plan:
+            if version is None and is_archived(path, scope.policy) and _is_there(scope, path):
+                if to is not None:
+                    return plan(scope, Rename(path, to), self.read, now_ns)
+                return plan_restore_archived(scope, path, now_ns)
+            record = self._to_restore(scope, path, version)
+            if isinstance(record, PortError):
+                return record
+            return plan_restore(scope, record, self.read_record(record), now_ns, to)
+
+        return self.perform("restore", planner, reason=reason).result
+
+    def undo(self, *, reason: str = "") -> Result:
+        """Take the scope's last change back, evictions included, by a new change: undone again, it is redone.
+
+        The rules of the scope are no part of it.
+        """
+
+        def planner(scope: Scope, _now_ns: int) -> Plan:
+            return plan_undo(scope, last_change(self._store, scope.version))
+
+        return self.perform("undo", planner, reason=reason).result
 
     def set_policy(self, wanted: Mapping[str, Any]) -> Policy:
         """Record other rules for the scope (entries as in :meth:`Policy.to_json`), and return all of them.
@@ -187,6 +271,32 @@ class Memory:
     ) -> None:
         self.close()
 
+    def _fresh(self) -> Scope:
+        """The snapshot, with what others have committed. Raises StoreError."""
+        with self._lock:
+            if self._closed:
+                raise StoreError(_CLOSED.message)
+            self._take_in([])
+        return self._snapshot
+
+    def _to_restore(self, scope: Scope, path: str, version: int | None) -> Record | PortError:
+        if version is not None:
+            return find_version(self._store, scope, path, version)
+        if scope.file(path) is not None:
+            return PortError(
+                ErrorCode.ALREADY_EXISTS,
+                f"{path} is there; name the version to restore. `memfs log {path}` lists them.",
+                path,
+            )
+        left = [record for record in self._store.gone(path) if record.path == path]
+        if left:
+            return max(left, key=lambda record: record.version)
+        return PortError(
+            ErrorCode.NOT_FOUND,
+            f"No memory that was last at {path} has left; `memfs log --deleted` lists those that have.",
+            path,
+        )
+
     def _view(self, command: View) -> Result:
         with self._lock:
             try:
@@ -201,7 +311,9 @@ class Memory:
         assert not isinstance(answer, Change), "a view changes nothing"
         return Success(command.name, answer)
 
-    def _commit(self, planner: Planner, actor: Actor, wait: bool, commits: list[Commit]) -> Plan:
+    def _commit(
+        self, planner: Planner, actor: Actor, wait: bool, commits: list[Commit], reason: str = ""
+    ) -> Plan:
         """Plan and commit until no other writer was faster; what was taken in goes to *commits*."""
         if self._closed:
             return _CLOSED
@@ -215,7 +327,8 @@ class Memory:
                 if not isinstance(planned, Change):
                     return planned
                 self._behind = True
-                commit = store.commit(planned, self._snapshot.version, Origin(now_ns, actor))
+                origin = Origin(now_ns, actor, reason)
+                commit = store.commit(planned, self._snapshot.version, origin)
                 self._apply(commit)
                 self._behind = False
                 commits.append(commit)
@@ -257,3 +370,7 @@ class Memory:
 
 
 _CLOSED = PortError(ErrorCode.STORAGE_ERROR, "This memory is closed; open it again.")
+
+
+def _is_there(scope: Scope, path: str) -> bool:
+    return scope.file(path) is not None or scope.is_directory(path)

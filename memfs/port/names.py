@@ -14,6 +14,7 @@ ROOT = "/memories"
 MAX_SEGMENT = 128
 """The longest segment, in characters (all of them ASCII, so also in bytes)."""
 MAX_PATH_BYTES = 1024
+MAX_REASON = 1000
 DEFAULT_EXTENSIONS = (".txt", ".md", ".json", ".py", ".yaml", ".yml")
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
@@ -93,6 +94,17 @@ def scope_name_fault(name: object) -> str | None:
         return "A scope's name must be complete Unicode, without lone surrogates."
     if _CONTROL.search(name):
         return "A scope's name must hold no control characters."
+    return None
+
+
+def reason_fault(reason: object) -> str | None:
+    """Why *reason* cannot be recorded as the reason of a change, or None."""
+    if not isinstance(reason, str):
+        return f"A reason must be a string, not {_kind(reason)}."
+    if not is_well_formed(reason) or _CONTROL.search(reason):
+        return "A reason must be one line of complete Unicode, without control characters."
+    if len(reason) > MAX_REASON:
+        return f"The reason has {len(reason)} characters; the longest allowed is {MAX_REASON}."
     return None
 
 

@@ -28,6 +28,7 @@ from memfs.port.checks import (
 from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.eviction import Evicted, archive_overflow, count_of, make_room
+from memfs.port.expected import unexpected
 from memfs.port.lines import ends_in_line_ending, logical_lines
 from memfs.port.names import ROOT, extension_error, is_well_formed, path_error
 from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, Entry, FileView, Kind, Lines, Renamed
@@ -41,32 +42,34 @@ Plan: TypeAlias = Change | FileView | DirectoryView | PortError
 def plan(scope: Scope, command: Command, content: Content, now_ns: int) -> Plan:
     """What *command* does to *scope*, or why it is refused; nothing is changed here.
 
-    *content* is called at most once, for the file that a view, replacement or insertion names. *now_ns* is
-    the time of the commit, in nanoseconds since the epoch: what is archived goes to its year.
+    *content* is asked for one file at most: the one that a view, replacement or insertion names, or a
+    precondition with a digest. *now_ns* is the time of the commit, in nanoseconds since the epoch: what is
+    archived goes to its year.
     """
     match command:
         case View():
             return _plan_view(scope, command, content)
         case Create():
-            return _plan_create(scope, command, now_ns)
+            return _plan_create(scope, command, content, now_ns)
         case StrReplace():
             return _plan_str_replace(scope, command, content, now_ns)
         case Insert():
             return _plan_insert(scope, command, content, now_ns)
         case Delete():
-            return _plan_delete(scope, command)
+            return _plan_delete(scope, command, content)
         case Rename():
-            return _plan_rename(scope, command, now_ns)
+            return _plan_rename(scope, command, content, now_ns)
 
 
 class Joined(NamedTuple):
     """The first half of a save: the change *version*, which deleted or emptied the memory *id*.
 
-    ``operation`` is what the two halves are together.
+    ``operation`` is what the two halves are together. With None for ``version`` there is no first half:
+    the memory *id* is to be written, whether it is there or has left.
     """
 
     id: int
-    version: int
+    version: int | None
     operation: PutOperation
 
 
@@ -167,7 +170,7 @@ def _view_file(path: str, text: str, size: int, view_range: object) -> FileView 
     return FileView(path, chosen, len(chosen.encode()), Lines(start, end, total))
 
 
-def _plan_create(scope: Scope, command: Create, now_ns: int) -> Change | PortError:
+def _plan_create(scope: Scope, command: Create, content: Content, now_ns: int) -> Change | PortError:
     error = cannot_write_at(scope, command.path)
     if error:
         return error
@@ -175,7 +178,11 @@ def _plan_create(scope: Scope, command: Create, now_ns: int) -> Change | PortErr
     data = _encoded(command.text, "text", path)
     if isinstance(data, PortError):
         return data
-    return cannot_hold_file(scope, path) or _put(scope, path, data, _created_receipt, now_ns)
+    return (
+        cannot_hold_file(scope, path)
+        or unexpected(scope, path, command.expected, content)
+        or _put(scope, path, data, _created_receipt, now_ns)
+    )
 
 
 def _plan_str_replace(scope: Scope, command: StrReplace, content: Content, now_ns: int) -> Change | PortError:
@@ -194,6 +201,9 @@ def _plan_str_replace(scope: Scope, command: StrReplace, content: Content, now_n
     file = existing_file(scope, path)
     if isinstance(file, PortError):
         return file
+    error = unexpected(scope, path, command.expected, content)
+    if error:
+        return error
     text = _text_of(file, content)
     if isinstance(text, PortError):
         return text
@@ -231,6 +241,9 @@ def _plan_insert(scope: Scope, command: Insert, content: Content, now_ns: int) -
     file = existing_file(scope, path)
     if isinstance(file, PortError):
         return file
+    error = unexpected(scope, path, command.expected, content)
+    if error:
+        return error
     text = _text_of(file, content)
     if isinstance(text, PortError):
         return text
@@ -246,7 +259,7 @@ def _plan_insert(scope: Scope, command: Insert, content: Content, now_ns: int) -
     return _put(scope, path, ("\n".join(lines) + "\n").encode(), _edited_receipt, now_ns)
 
 
-def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
+def _plan_delete(scope: Scope, command: Delete, content: Content) -> Change | PortError:
     error = (
         path_error(command.path)
         or protected(scope, command.path, "deleted")
@@ -262,6 +275,9 @@ def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
         files, kind = sorted(scope.files_below(path), key=_by_path), _kind(True)
     else:
         return not_found(path)
+    error = unexpected(scope, path, command.expected, content)
+    if error:
+        return error
     freed = sum(file.size for file in files)
     return Change(
         removes=tuple(Remove(each, evicted=False) for each in files),
@@ -270,7 +286,7 @@ def _plan_delete(scope: Scope, command: Delete) -> Change | PortError:
     )
 
 
-def _plan_rename(scope: Scope, command: Rename, now_ns: int) -> Change | PortError:
+def _plan_rename(scope: Scope, command: Rename, content: Content, now_ns: int) -> Change | PortError:
     old, new = command.old_path, command.new_path
     error = (
         path_error(old)
@@ -312,6 +328,9 @@ def _plan_rename(scope: Scope, command: Rename, now_ns: int) -> Change | PortErr
         error = path_error(move.new_path)
         if error:
             return error
+    error = unexpected(scope, old, command.expected, content)
+    if error:
+        return error
     receipt = Renamed(old, new, _kind(file is None), len(moves))
     return plan_moves(scope, moves, receipt, now_ns, old if file is None else None)
 
@@ -348,7 +367,7 @@ def _is_first_half(scope: Scope, earlier: File | None, joined: Joined) -> bool:
     """Whether *joined* is still the last that happened to the memory that is written now."""
     if earlier is None:
         return scope.file_by_id(joined.id) is None
-    return earlier.id == joined.id and earlier.content == joined.version
+    return earlier.id == joined.id and joined.version in (None, earlier.content)
 
 
 def _created_receipt(path: str, size: int, evicted: tuple[str, ...], overwritten: bool) -> Created:

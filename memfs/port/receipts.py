@@ -141,7 +141,26 @@ class Renamed:
         return wire
 
 
-Receipt: TypeAlias = FileView | DirectoryView | Created | Edited | Deleted | Renamed
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The change *version* was taken back: which files left again, got their content back, moved back."""
+
+    version: int
+    removed: tuple[str, ...]
+    restored: tuple[str, ...]
+    moved: tuple[tuple[str, str], ...]
+
+    def to_wire(self) -> dict[str, object]:
+        """A JSON object in the contract's manner."""
+        return {
+            "version": self.version,
+            "removed": list(self.removed),
+            "restored": list(self.restored),
+            "moved": [{"oldPath": old, "newPath": new} for old, new in self.moved],
+        }
+
+
+Receipt: TypeAlias = FileView | DirectoryView | Created | Edited | Deleted | Renamed | Undone
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -198,3 +199,16 @@ def test_a_memory_that_ends_with_the_command_says_so(shell: Shell) -> None:
     done = shell("create", "a.md", "x", "--store", "simple:")
     assert done.status == 0
     assert "nothing is kept" in done.err
+
+
+def test_a_command_may_say_what_it_expects(shell: Shell) -> None:
+    shell("create", "a.md", "one", "--expected", "absent").done()
+    assert "should be absent, and is version 1" in shell(
+        "create", "a.md", "x", "--expected", "absent"
+    ).refusal(1)
+    shell("insert", "a.md", "0", "two", "--expected", "version:1").done()
+    refused = shell("delete", "a.md", "--expected", "version:1", "--json")
+    assert refused.json["error"]["details"] == {"expected": 1, "actual": 2}
+    digest = hashlib.sha256(b"two\none\n").hexdigest()
+    shell("rename", "a.md", "b.md", "--expected", f"sha256:{digest}").done()
+    assert shell("delete", "b.md", "--expected", "sha256:12").status == 2

@@ -6,6 +6,7 @@ It shares no code with memfs, so that both would have to be wrong in the same wa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -16,7 +17,7 @@ ALWAYS_THERE = [f"/memories/{name}" for name in (*BUCKETS, "areas/inbox")]
 
 
 class Refused(Exception):
-    def __init__(self, code: str, **details: int) -> None:
+    def __init__(self, code: str, **details: int | str) -> None:
         super().__init__(code)
         self.code = code
         self.details = details
@@ -38,8 +39,8 @@ class Model:
     ) -> None:
         self.files: dict[str, str] = {}
         self.stamps: dict[str, int] = {}
-        """When each text was written, which a restored directory keeps as the order of its files."""
-        self.writes = 0
+        """The version that wrote each text; a restored directory keeps it as the order of its files."""
+        self.version = 0
         self.layout = layout
         self.eviction = eviction
         self.extensions = extensions
@@ -57,12 +58,18 @@ class Model:
         try:
             if name not in ("view", "create", "str_replace", "insert", "delete", "rename"):
                 raise Refused("INVALID_COMMAND")
+            if name != "view":
+                check_reason(command.get("reason"))
             value = getattr(self, name)(dict(command))
+            self.version += name != "view"
         except Refused as refused:
             self.files, self.stamps = before, stamps
             error: dict[str, Any] = {"code": refused.code, "message": f"This is {refused.code}."}
-            if refused.details:
-                error["details"] = refused.details
+            details = dict(refused.details)
+            if "path" in details:
+                error["path"] = details.pop("path")
+            if details:
+                error["details"] = details
             return {"ok": False, "command": name, "error": error}
         return {"ok": True, "command": name, "value": value}
 
@@ -126,6 +133,7 @@ class Model:
         if self.is_directory(path):
             raise Refused("PATH_CONFLICT")
         self.check_parents(path)
+        self.check_expected(path, command.get("expected"))
         overwritten = path in self.files
         return self.write(path, text) | {"overwritten": overwritten}
 
@@ -137,6 +145,7 @@ class Model:
         if not old:
             raise Refused("INVALID_ARGUMENT")
         text = self.existing(path)
+        self.check_expected(path, command.get("expected"))
         pieces = text.split(old)
         if len(pieces) == 1:
             raise Refused("MATCH_NOT_FOUND")
@@ -153,6 +162,7 @@ class Model:
         if type(at) is not int or at < 0:
             raise Refused("INVALID_RANGE")
         lines = split(self.existing(path))
+        self.check_expected(path, command.get("expected"))
         if at > len(lines):
             raise Refused("INVALID_RANGE", maxInsertLine=len(lines))
         return self.write(path, "\n".join(lines[:at] + split(text) + lines[at:]) + "\n")
@@ -163,6 +173,7 @@ class Model:
             raise Refused("ROOT_PROTECTED")
         self.check_bucket(path)
         gone = self.at_or_below(path)
+        self.check_expected(path, command.get("expected"))
         kind = "file" if path in self.files else "directory"
         freed = sum(len(self.files.pop(file).encode()) for file in gone)
         return {"path": path, "kind": kind, "deletedFiles": len(gone), "freedBytes": freed}
@@ -186,6 +197,7 @@ class Model:
         destinations = {file: new + file[len(old) :] for file in moved}
         for destination in destinations.values():
             self.checked_path(destination)
+        self.check_expected(old, command.get("expected"))
         restored = [file for file in moved if self.is_archived(file) > self.is_archived(destinations[file])]
         restored.sort(key=lambda file: (self.stamps.get(file, 0), file))
         self.move(destinations)
@@ -202,8 +214,7 @@ class Model:
         self.check_size(text)
         self.files.pop(path, None)
         self.files[path] = text
-        self.writes += 1
-        self.stamps[path] = self.writes
+        self.stamps[path] = self.version + 1
         evicted = self.make_room({path})
         self.check_archive()
         return {"path": path, "byteLength": len(text.encode()), "evicted": evicted}
@@ -316,6 +327,35 @@ class Model:
         if any("/".join(names[:depth]) in self.files for depth in range(1, len(names))):
             raise Refused("PATH_CONFLICT")
 
+    def check_expected(self, path: str, expected: object) -> None:
+        if expected is None:
+            return
+        version = self.stamps[path] if path in self.files else None
+        there: int | str = "directory" if version is None and self.is_directory(path) else version or "absent"
+        if expected == "absent":
+            wanted: Any = "absent"
+        elif not isinstance(expected, dict) or len(expected) != 1:
+            raise Refused("INVALID_ARGUMENT")
+        elif "sha256" in expected:
+            wanted = expected["sha256"]
+            if (
+                not isinstance(wanted, str)
+                or len(wanted) != 64
+                or set(wanted.lower()) - set("0123456789abcdef")
+            ):
+                raise Refused("INVALID_ARGUMENT")
+            wanted = wanted.lower()
+            if version is not None:
+                there = sha256(self.files[path].encode()).hexdigest()
+        else:
+            wanted = expected.get("version")
+            if type(wanted) is not int or wanted < 1:
+                raise Refused("INVALID_ARGUMENT")
+            if version is not None and version <= wanted <= self.version:
+                return
+        if wanted != there:
+            raise Refused("CONFLICT", expected=wanted, actual=there, path=path)
+
     def check_extension(self, path: str) -> None:
         name = path.split("/")[-1]
         if "." not in name or "." + name.split(".")[-1] not in self.extensions:
@@ -331,6 +371,11 @@ class Model:
             if not 1 <= len(name) <= 128 or name[0] not in FIRST or any(c not in FIRST + ".-" for c in name):
                 raise Refused("INVALID_PATH")
         return path
+
+
+def check_reason(reason: object) -> None:
+    if reason is not None and (len(checked_text(reason)) > 1_000 or not str(reason).isprintable()):
+        raise Refused("INVALID_ARGUMENT")
 
 
 def checked_text(text: object) -> str:

@@ -10,6 +10,7 @@ from memfs.testing.promises import (
     layouts,
     order,
     paths,
+    preconditions,
     refusals,
     renames,
     scopes,
@@ -18,7 +19,7 @@ from memfs.testing.promises import (
 )
 
 _MODULES = (
-    *(fields, paths, views, writes, edits, deletes, renames, order, eviction, scopes),
+    *(fields, paths, views, writes, edits, deletes, renames, order, eviction, preconditions, scopes),
     *(archive, refusals, layouts),
 )
 

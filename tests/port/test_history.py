@@ -1,0 +1,279 @@
+"""What people read of the history, and what brings back what was: versions, restore, undo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from memfs import ErrorCode, Limits, Memory, NotKept, Policy, Record, Undone
+from memfs.port.change import Actor
+from memfs.port.plan import Joined, plan_write
+from memfs.stores.simple import SimpleStore
+from memfs.stores.sqlite import open_sqlite
+from tests.harness import must, texts
+from tests.port.strategies import Session, sessions
+
+A, B, C, D = (f"/memories/{name}.md" for name in "abcd")
+
+
+@pytest.fixture(params=["simple", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Memory:
+    policy = Policy(Limits(max_files=3, max_total_bytes=100))
+    store = (
+        SimpleStore("work", policy) if request.param == "simple" else open_sqlite(tmp_path, "work", policy)[0]
+    )
+    return Memory(store, Actor("ann", "test", 7))
+
+
+def brief(records: list[Record]) -> list[tuple[int, str, str]]:
+    return [(record.version, record.operation, record.path) for record in records]
+
+
+def undone(memory: Memory) -> Undone:
+    result = memory.undo()
+    assert result.ok, result.to_wire()
+    assert isinstance(result.value, Undone)
+    return result.value
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def test_the_history_of_a_file_is_its_memory_under_all_its_names(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "create", path=B, text="another")
+    must(memory, "rename", oldPath=A, newPath=C)
+    must(memory, "create", path=A, text="a new memory")
+    assert brief(memory.versions(C)) == [(3, "renamed", C), (1, "created", A)]
+    assert brief(memory.versions(A)) == [(4, "created", A)]
+    assert [record.version for record in memory.history()] == [4, 3, 2, 1]
+
+
+def test_a_free_path_shows_the_memories_that_were_last_there(memory: Memory) -> None:
+    for text in "12":
+        must(memory, "create", path=A, text=text)
+        must(memory, "delete", path=A)
+    assert brief(memory.versions(A)) == [
+        (4, "deleted", A), (3, "created", A), (2, "deleted", A), (1, "created", A),
+    ]  # fmt: skip
+
+
+def test_a_path_that_a_memory_has_left_by_renaming_shows_that_one(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "rename", oldPath=A, newPath=B)
+    assert brief(memory.versions(A)) == [(2, "renamed", B), (1, "created", A)]
+    assert memory.versions(C) == []
+    assert memory.versions("no path") == []
+
+
+def test_a_directory_shows_what_happened_below_it(memory: Memory) -> None:
+    must(memory, "create", path="/memories/d/a.md", text="1")
+    must(memory, "create", path=B, text="beside")
+    must(memory, "rename", oldPath="/memories/d/a.md", newPath=A)
+    must(memory, "create", path="/memories/d/c.md", text="1")
+    assert [record.version for record in memory.history("/memories/d")] == [4, 3, 1]
+
+
+def test_two_changes_that_were_one_save_are_one_record(memory: Memory) -> None:
+    must(memory, "create", path=A, text="old")
+    must(memory, "delete", path=A)
+    joined = Joined(1, 2, "modified")
+    memory.perform("create", lambda scope, now_ns: plan_write(scope, A, b"new", now_ns, None, joined))
+    assert brief(memory.versions(A)) == [(3, "modified", A), (1, "created", A)]
+    assert brief(list(memory.history())) == [(3, "modified", A), (1, "created", A)]
+    undone(memory)
+    assert texts(memory) == {A: "old"}
+
+
+def test_any_version_is_read_by_a_path_of_its_memory(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "rename", oldPath=A, newPath=B)
+    must(memory, "create", path=B, text="22")
+    must(memory, "delete", path=B)
+    assert [memory.read_version(B, version) for version in (1, 2, 3, 4)] == [b"1", b"1", b"22", b"22"]
+    with pytest.raises(NotKept, match="no version 9; the nearest it has: 4, 3, 2"):
+        memory.read_version(B, 9)
+    with pytest.raises(NotKept, match="Nothing is recorded"):
+        memory.read_version(D, 1)
+
+
+def test_who_and_why_is_recorded(memory: Memory) -> None:
+    memory.execute({"command": "create", "path": A, "text": "1", "reason": "asked for"})
+    memory.execute({"command": "create", "path": A, "text": "2", "reason": "ignored"}, reason="for tidiness")
+    memory.undo(reason="not tidy at all")
+    assert [record.reason for record in memory.versions(A)] == [
+        "not tidy at all", "for tidiness", "asked for",
+    ]  # fmt: skip
+    assert {record.actor for record in memory.versions(A)} == {Actor("ann", "test", 7)}
+    refused = memory.restore(A, 1, reason="two\nlines")
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.INVALID_ARGUMENT
+
+
+# --- restore ---------------------------------------------------------------------------------------
+
+
+def test_a_version_is_restored_as_a_change_of_the_same_memory(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "create", path=A, text="2")
+    must(memory, "rename", oldPath=A, newPath=B)
+    assert memory.restore(B, 1).ok
+    assert texts(memory) == {B: "1"}
+    assert [record.operation for record in memory.versions(B)] == [
+        "restored", "renamed", "modified", "created",
+    ]  # fmt: skip
+
+
+def test_a_memory_that_has_left_comes_back_with_its_last_content_and_its_id(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "create", path=A, text="2")
+    must(memory, "delete", path=A)
+    assert memory.restore(A).ok
+    assert texts(memory) == {A: "2"}
+    assert len(memory.versions(A)) == 4
+    assert list(memory.gone()) == []
+
+
+def test_the_last_of_those_that_were_there_comes_back(memory: Memory) -> None:
+    for text in "12":
+        must(memory, "create", path=A, text=text)
+        must(memory, "delete", path=A)
+    assert memory.restore(A).ok
+    assert texts(memory) == {A: "2"}
+    assert memory.restore(A, 1).error is not None, "version 1 is another memory's, and A is taken"
+    assert brief(list(memory.gone())) == [(2, "deleted", A)]
+
+
+def test_nothing_is_overwritten_unasked(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "delete", path=A)
+    must(memory, "create", path=B, text="2")
+    for result in (memory.restore(B), memory.restore(A, to=B)):
+        assert result.error is not None
+        assert result.error.code is ErrorCode.ALREADY_EXISTS
+    assert memory.restore(A, to=C).ok
+    assert memory.restore(B, 3, to=D).ok, "a copy of one that is still there"
+    assert texts(memory) == {B: "2", C: "1", D: "2"}
+    assert brief(memory.versions(D)) == [(5, "created", D)]
+    assert [record.version for record in memory.versions(C)] == [4, 2, 1]
+
+
+def test_what_never_was_cannot_be_restored(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    for result in (memory.restore(B), memory.restore(A, 7), memory.restore("nonsense")):
+        assert result.error is not None
+        assert result.error.code is ErrorCode.NOT_FOUND
+    assert memory.snapshot().version == 1
+
+
+def test_a_restored_memory_makes_room_as_any_other(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "delete", path=A)
+    for path in (B, C, D):
+        must(memory, "create", path=path, text="2")
+    assert memory.restore(A).ok
+    assert set(texts(memory)) == {A, C, D}
+
+
+# --- undo ------------------------------------------------------------------------------------------
+
+
+def test_nothing_can_be_undone_in_a_scope_without_changes(memory: Memory) -> None:
+    result = memory.undo()
+    assert result.error is not None
+    assert result.error.code is ErrorCode.NOT_FOUND
+
+
+def test_a_creation_is_undone_and_redone(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    assert undone(memory) == Undone(1, (A,), (), ())
+    assert texts(memory) == {}
+    assert undone(memory) == Undone(2, (), (A,), ())
+    assert texts(memory) == {A: "1"}
+    assert [record.id for record in memory.versions(A)] == [1, 1, 1]
+
+
+def test_an_eviction_is_undone_with_the_creation_that_caused_it(memory: Memory) -> None:
+    for path in (A, B, C):
+        must(memory, "create", path=path, text=path)
+    must(memory, "create", path=D, text="1")
+    assert set(texts(memory)) == {B, C, D}
+    assert undone(memory) == Undone(4, (D,), (A,), ())
+    assert texts(memory) == {A: A, B: B, C: C}
+
+
+def test_a_directory_is_deleted_and_renamed_back(memory: Memory) -> None:
+    for name in ("a", "b"):
+        must(memory, "create", path=f"/memories/d/{name}.md", text=name)
+    before = texts(memory)
+    must(memory, "delete", path="/memories/d")
+    undone(memory)
+    assert texts(memory) == before
+    must(memory, "rename", oldPath="/memories/d", newPath="/memories/d2")
+    assert len(undone(memory).moved) == 2
+    assert texts(memory) == before
+
+
+def test_the_rules_stay_as_they_are_and_are_kept(memory: Memory) -> None:
+    must(memory, "create", path=A, text="x" * 60)
+    must(memory, "create", path=A, text="y")
+    memory.set_policy({"max_file_bytes": 10})
+    result = memory.undo()
+    assert result.error is not None
+    assert result.error.code is ErrorCode.LIMIT_EXCEEDED
+    assert texts(memory) == {A: "y"}
+    memory.set_policy({"max_file_bytes": 60})
+    undone(memory)
+    assert texts(memory) == {A: "x" * 60}
+    assert memory.policy.limits.max_file_bytes == 60
+
+
+def test_an_undo_is_planned_on_the_newest_state(tmp_path: Path) -> None:
+    policy = Policy(Limits())
+    first, second = (Memory(open_sqlite(tmp_path, "work", policy)[0], Actor(name)) for name in "ab")
+    with first, second:
+        must(first, "create", path=A, text="1")
+        must(second, "create", path=B, text="2")
+        assert undone(first) == Undone(2, (B,), (), ())
+        assert texts(second) == {A: "1"}
+
+
+@given(session=sessions)
+@settings(max_examples=40, deadline=None)
+def test_whatever_was_done_undo_leads_back_and_again_forth(session: Session) -> None:
+    store = SimpleStore("work", session.policy)
+    with Memory(store, Actor("any")) as memory:
+        for command in session.sent[:30]:
+            before, version = texts(memory), memory.snapshot().version
+            memory.execute(command)
+            if memory.snapshot().version == version:
+                continue
+            after = texts(memory)
+            undone(memory)
+            assert texts(memory) == before
+            undone(memory)
+            assert texts(memory) == after
+
+
+# --- the archive -----------------------------------------------------------------------------------
+
+
+def test_what_is_archived_moves_out_and_its_archiving_is_undone() -> None:
+    with Memory(SimpleStore("work", Policy(Limits(max_files=1), eviction="archive")), Actor("ann")) as memory:
+        must(memory, "create", path=A, text="1")
+        must(memory, "create", path=B, text="2")
+        (archived,) = (path for path in texts(memory) if path != B)
+        assert archived.startswith("/memories/archive/")
+        assert undone(memory) == Undone(2, (B,), (), ((archived, A),))
+        assert texts(memory) == {A: "1"}
+        undone(memory)
+        assert texts(memory) == {archived: "1", B: "2"}
+        assert memory.restore(archived, to=C).ok
+        assert set(texts(memory).values()) == {"1", "2"}
+        assert C in texts(memory)
+        must(memory, "delete", path=C)
+        (archived,) = texts(memory)
+        assert memory.restore(archived).ok
+        assert texts(memory) == {B: "2"}
