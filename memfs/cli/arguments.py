@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memfs.port.expected import Expected
 
 WORD = "\0"
@@ -43,6 +45,26 @@ def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise ArgumentTypeError(f"{text!r} is not a number of lines")
     return int(text)
+
+
+def _version(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text.removeprefix("@")):
+        raise ArgumentTypeError(f"{text!r} is not a version, a number that `memfs log` shows")
+    return int(text.removeprefix("@"))
+
+
+def _moment(text: str) -> datetime:
+    from datetime import datetime, timedelta
+
+    if match := re.fullmatch(r"([0-9]{1,6})([mhd])", text):
+        ago = {"m": "minutes", "h": "hours", "d": "days"}[match[2]]
+        return datetime.now().astimezone() - timedelta(**{ago: int(match[1])})
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{text!r} is no time such as 2026-11-30, 2026-11-30T10:00, 90m, 12h or 7d"
+        ) from None
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -195,6 +217,52 @@ def _rename(parser: ArgumentParser) -> None:
     _declare_command(parser)
 
 
+def _log(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help="a memory, also one that has left, or a directory; default: all of the scope",
+    )
+    parser.add_argument("--deleted", action="store_true", help="only memories that have left, each once")
+    parser.add_argument(
+        "--since", type=_moment, metavar="WHEN", help="such as 2026-11-30, 2026-11-30T10:00, 90m, 12h or 7d"
+    )
+    parser.add_argument("--actor", metavar="NAME", help="only changes of this user, program or client")
+    parser.add_argument("-n", type=_count, dest="count", metavar="N", help="the newest N")
+    _declare_json(parser, "one record a line")
+    _declare_memory(parser)
+
+
+def _show(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH@VERSION", help="without @VERSION: the newest")
+    _declare_memory(parser)
+
+
+def _diff(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH")
+    parser.add_argument("old", nargs="?", type=_version, metavar="A", help="default: the one before B")
+    parser.add_argument("new", nargs="?", type=_version, metavar="B", help="default: the newest")
+    _declare_memory(parser)
+
+
+def _restore(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        metavar="PATH[@VERSION]",
+        help="what is archived moves out, what was deleted or evicted gets its last content back; with "
+        "@VERSION that version",
+    )
+    parser.add_argument("--to", metavar="PATH", help="restore to PATH, which must be free")
+    _declare_result(parser)
+    _declare_change(parser)
+
+
+def _undo(parser: ArgumentParser) -> None:
+    _declare_result(parser)
+    _declare_change(parser)
+
+
 def _port(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--actor", metavar="NAME", default="memfs port", help="who makes the changes, for the history"
@@ -333,6 +401,15 @@ COMMANDS = {
                   "memfs insert notes.md 0 '# Preferences'", _insert),
     "delete": Row(_SIX, "delete a file, or a directory with its files", "memfs delete drafts", _delete),
     "rename": Row(_SIX, "move a file or a directory", "memfs rename notes.md archive/notes.md", _rename),
+    "log": Row("memfs.cli.log", "what happened to a memory or in the scope: versions, who, why",
+               "memfs log notes.md\n  memfs log --deleted\n  memfs log --since 7d --actor vim", _log),
+    "show": Row("memfs.cli.show", "print what a memory was", "memfs show notes.md@42", _show),
+    "diff": Row("memfs.cli.diff", "show how two versions of a memory differ",
+                "memfs diff notes.md\n  memfs diff notes.md 38 42", _diff),
+    "restore": Row("memfs.cli.restore", "bring back a version, what was deleted, or what is archived",
+                   "memfs restore notes.md@38\n  memfs restore gone.md --to kept.md", _restore),
+    "undo": Row("memfs.cli.undo", "take the last change back; undone again, it is redone",
+                "memfs undo --reason 'that was another project'", _undo),
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",

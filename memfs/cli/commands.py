@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 
 from memfs.cli.choose import Chosen, choose, port_path
 from memfs.cli.complaint import Complaint, Status, status_of, status_of_opening
@@ -31,22 +32,27 @@ def run(options: Namespace) -> int:
     """Carry out one command, and print its result for a person or, with ``--json``, for a program."""
     chosen = choose(options, options.path)
     name = options.command.replace("-", "_")
-    status: int = Status.DONE
     try:
         result = _execute(options, chosen, name)
     except OpenError as error:
-        result = Failure(name, error.error)
-        status = status_of_opening(error)
-    if options.json:
+        answer(Failure(name, error.error), options.json)
+        return status_of_opening(error)
+    status = answer(result, options.json)
+    if result.ok and not options.json and chosen.ends_with_its_process and name != "view":
+        print("memfs: a simple: store ends with this process, so nothing is kept.", file=sys.stderr)
+    return status
+
+
+def answer(result: Result, as_json: bool, in_words: Callable[[Receipt], str] | None = None) -> int:
+    """Print *result* for a program or, *in_words*, for a person; the exit status."""
+    if as_json:
         write(json.dumps(result.to_wire()).encode() + b"\n")
     elif result.ok:
-        write(told(result.value).encode())
-        if chosen.ends_with_its_process and name != "view":
-            print("memfs: a simple: store ends with this process, so nothing is kept.", file=sys.stderr)
+        write((in_words or told)(result.value).encode())
     if result.error is not None:
         print(f"memfs: {result.error.message}", file=sys.stderr)
-        return status or status_of(result.error)
-    return status
+        return status_of(result.error)
+    return Status.DONE
 
 
 def told(receipt: Receipt) -> str:

@@ -16,6 +16,7 @@ from memfs.cli.complaint import Complaint, Status
 from memfs.cli.eventlog import EventLog, wait_for_more
 from memfs.cli.running import State, recorded, recorded_at, state_of, states
 from memfs.cli.streams import write
+from memfs.cli.texts import on_one_line
 from memfs.mount.lifecycle import is_mounted
 from memfs.places import memfs_mount_above, resolve
 
@@ -74,7 +75,7 @@ def told(event: dict[str, Any]) -> str:
         when = "?"
     who = f"{event.get('program') or 'a program'}[{event.get('pid') or '?'}]"
     told = (when, who, event.get("operation"), event.get("path"), event.get("message"))
-    return "  ".join(_on_one_line(str(part)) for part in told if part)
+    return "  ".join(on_one_line(str(part)) for part in told if part)
 
 
 def _chosen(directory: str | None) -> list[State]:
@@ -116,10 +117,5 @@ def _print(event: Event, as_json: bool, several: bool) -> None:
     elif as_json:
         write(event.line + b"\n")
     else:
-        where = f"{_on_one_line(event.state.name)}  " if several else ""
+        where = f"{on_one_line(event.state.name)}  " if several else ""
         write(f"{where}{told(event.fields)}\n".encode())
-
-
-def _on_one_line(text: str) -> str:
-    """*text* with whatever would move the cursor of a terminal spelled out."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

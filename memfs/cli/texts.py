@@ -1,4 +1,4 @@
-"""Texts that a command is given: as an argument, in a file, on standard input."""
+"""Texts that a command is given, as an argument, in a file, on standard input; and foreign ones it prints."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def text_from(argument: str | None, file: str | None, path: str, both: str) -> s
             "convert it first, for example with iconv."
         )
         return PortError(ErrorCode.INVALID_ARGUMENT, message, path)
+
+
+def on_one_line(text: str) -> str:
+    """*text* with whatever would move the cursor of a terminal spelled out."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _read(file: str | None) -> tuple[bytes, str]:

@@ -66,8 +66,8 @@ def find_version(store: Store, scope: Scope, path: str, version: int) -> Record:
             known.append(record.version)
     if not known:
         raise NotKept(f"Nothing is recorded of {path}; `memfs log` shows what is.")
-    near = ", ".join(map(str, sorted(known, key=lambda each: abs(each - version))[:3]))
-    raise NotKept(f"{path} has no version {version}; the nearest it has: {near}.")
+    near = sorted(sorted(known, key=lambda each: abs(each - version))[:3])
+    raise NotKept(f"{path} has no version {version}; the nearest it has: {', '.join(map(str, near))}.")
 
 
 class Step(NamedTuple):

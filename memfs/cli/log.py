@@ -1,0 +1,97 @@
+"""``memfs log``: what happened to a memory, below a directory, or in the whole scope."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice, takewhile
+from typing import Any
+
+from memfs.cli.choose import choose, port_path
+from memfs.cli.complaint import Complaint, Status
+from memfs.cli.streams import write
+from memfs.cli.texts import on_one_line
+from memfs.opening import open_with
+from memfs.port.memory import Memory
+from memfs.port.names import ROOT
+from memfs.port.store import Record
+
+
+def run(options: Namespace) -> int:
+    """Print the records, newest first, as they are read."""
+    chosen = choose(options, options.path)
+    path = ROOT if options.path is None else port_path(options.path, chosen)
+    shown = False
+    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+        for record in islice(_wanted(_records(memory, path, options.deleted), options), options.count):
+            shown = True
+            told = json.dumps(as_json(record)) if options.json else _told(record)
+            write(told.encode() + b"\n")
+    if not shown and not options.json:
+        raise Complaint(_nothing(path, options))
+    return Status.DONE
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    """A record in the manner of the port's JSON; what does not apply to it is left out."""
+    fields = {
+        "version": record.version,
+        "time": datetime.fromtimestamp(record.time_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
+        "operation": record.operation,
+        "path": record.path,
+        "oldPath": record.old_path,
+        "byteLength": record.size,
+        "sha256": record.digest,
+        "user": record.actor.user,
+        "program": record.actor.program,
+        "pid": record.actor.pid,
+        "reason": record.reason or None,
+        "redacted": record.redacted or None,
+        "joins": record.joins,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _records(memory: Memory, path: str, deleted: bool) -> Iterable[Record]:
+    if deleted:
+        return sorted(memory.gone(path), key=lambda record: record.version, reverse=True)
+    return memory.history(path)
+
+
+def _wanted(records: Iterable[Record], options: Namespace) -> Iterator[Record]:
+    since_ns = 0 if options.since is None else int(options.since.timestamp() * 1e9)
+    for record in takewhile(lambda record: record.time_ns >= since_ns, records):
+        if options.actor is None or options.actor in record.actor[:2]:
+            yield record
+
+
+def _told(record: Record) -> str:
+    """One line, and one each for what only few records have."""
+    when = datetime.fromtimestamp(record.time_ns / 1e9).astimezone()
+    who = on_one_line(" ".join(filter(None, record.actor[:2])))
+    line = f"{record.version:>6}  {when:%Y-%m-%d %H:%M}  {record.operation:<8}  {record.size:>6}  "
+    lines = [f"{line}{who:<14}  {record.path}"]
+    if record.old_path is not None:
+        lines.append(f"        from {record.old_path}")
+    if record.redacted:
+        lines.append("        its content was redacted")
+    if record.operation == "redacted" and record.joins is not None:
+        lines.append(f"        took out the content of version {record.joins}")
+    if record.reason:
+        lines.append(f"        {on_one_line(record.reason)}")
+    return "\n".join(lines)
+
+
+def _nothing(path: str, options: Namespace) -> str:
+    what = "No memory has left" if options.deleted else "Nothing is recorded of"
+    if options.since is not None or options.actor is not None:
+        return (
+            f"{what} {path} by that actor or since that time; without --actor and --since there may be more."
+        )
+    if path == ROOT:
+        return (
+            "No memory has left this scope." if options.deleted else "Nothing has happened in this scope yet."
+        )
+    return f"{what} {path}; `memfs log` shows the whole scope."

@@ -1,0 +1,46 @@
+"""Versions of a memory as commands name and read them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memfs.cli.complaint import Complaint, Status
+from memfs.port.errors import NotKept
+from memfs.port.memory import Memory
+from memfs.port.store import Record
+
+
+class At(NamedTuple):
+    """A path, and the version that is asked for, if one is."""
+
+    path: str
+    version: int | None
+
+
+def at_version(argument: str) -> At:
+    """``PATH@VERSION`` or ``PATH``; no path of a memory has an ``@``."""
+    path, at, version = argument.rpartition("@")
+    if not at:
+        return At(argument, None)
+    if not version.isascii() or not version.isdigit() or len(version) > 18:
+        raise Complaint(
+            f"'{version}' is no version; write PATH@VERSION, with a number that `memfs log {path}` shows.",
+            Status.USAGE,
+        )
+    return At(path, int(version))
+
+
+def newest(memory: Memory, path: str) -> Record:
+    """The newest record of what is or was at *path*."""
+    record = next(memory.history(path), None)
+    if record is None:
+        raise Complaint(f"Nothing is recorded of {path}; `memfs log` shows what is.")
+    return record
+
+
+def read_version(memory: Memory, path: str, version: int) -> bytes:
+    """The bytes of one version; a complaint where it is not kept."""
+    try:
+        return memory.read_version(path, version)
+    except NotKept as error:
+        raise Complaint(error.message) from error
