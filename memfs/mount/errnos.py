@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import functools
 import logging
+import types
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import pyfuse3
 
@@ -61,6 +62,25 @@ def answers(handler: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
     async def answering(*args: P.args, **_: P.kwargs) -> T:
         try:
             return await handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+        except pyfuse3.FUSEError:
+            raise
+        except Exception:
+            log.exception("internal fault in %s; answered EIO", handler.__name__)
+            raise pyfuse3.FUSEError(errno.EIO) from None
+
+    return answering
+
+
+def answers_mostly_at_once(
+    handler: Callable[P, T | Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """As :func:`answers_at_once`, for a handler that returns a coroutine where it has to wait after all."""
+
+    @functools.wraps(handler)
+    async def answering(*args: P.args, **_: P.kwargs) -> T:
+        try:
+            answer = handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+            return await answer if isinstance(answer, types.CoroutineType) else cast("T", answer)
         except pyfuse3.FUSEError:
             raise
         except Exception:

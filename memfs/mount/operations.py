@@ -17,7 +17,7 @@ import pyfuse3
 from pyfuse3 import FUSEError
 
 from memfs.mount.actors import Actors
-from memfs.mount.errnos import answers, answers_at_once
+from memfs.mount.errnos import answers, answers_at_once, answers_mostly_at_once
 from memfs.mount.handles import DirectoryHandle, FileHandle, Handles
 from memfs.mount.naming import Naming
 from memfs.mount.nodes import (
@@ -29,6 +29,7 @@ from memfs.mount.nodes import (
     VirtualDirectory,
     VirtualFile,
 )
+from memfs.mount.past import PastDirectory, PastFile
 from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
 from memfs.mount.scratch_area import ScratchArea
@@ -41,7 +42,8 @@ from memfs.port.checks import protected
 from memfs.port.errors import ErrorCode, PortError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
+    from typing import Any
 
     from pyfuse3 import (
         EntryAttributes,
@@ -91,10 +93,14 @@ class Operations(pyfuse3.Operations):
 
     # Names and attributes
 
-    @answers_at_once
-    def lookup(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
+    @answers_mostly_at_once
+    def lookup(
+        self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext
+    ) -> EntryAttributes | Coroutine[Any, Any, EntryAttributes]:
         """The node of a name; a name that nothing can have is just missing."""
         parent = self._tree.by_inode.get(parent_inode)
+        if isinstance(parent, PastDirectory):
+            return self._lookup_past(parent, name)
         node = parent.children.get(name) if isinstance(parent, Directory) else None
         if node is None:
             if isinstance(parent, VirtualDirectory) or name == VIRTUAL_NAME:
@@ -115,6 +121,8 @@ class Operations(pyfuse3.Operations):
             if node is not None:
                 node.lookups = max(0, node.lookups - count)
                 self._tree.forget_if_unused(node)
+                if isinstance(node, PastFile | PastDirectory):
+                    self._virtual.past.let_go(node)
 
     @answers_at_once
     def getattr(self, inode: InodeT, ctx: RequestContext) -> EntryAttributes:
@@ -196,12 +204,14 @@ class Operations(pyfuse3.Operations):
 
     # Directories
 
-    @answers_at_once
-    def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
+    @answers_mostly_at_once
+    def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT | Coroutine[Any, Any, FileHandleT]:
         """Begin a listing."""
         node = self._node(inode)
         if not isinstance(node, Directory):
             raise FUSEError(errno.ENOTDIR)
+        if isinstance(node, PastDirectory):
+            return self._open_past(node)
         if isinstance(node, VirtualDirectory) and node.fill is not None:
             node.fill()
         node.opens += 1
@@ -239,6 +249,8 @@ class Operations(pyfuse3.Operations):
         node = self._handles.remove_directory(fh).node
         node.opens -= 1
         self._tree.forget_if_unused(node)
+        if isinstance(node, PastDirectory):
+            self._virtual.past.let_go(node)
 
     @answers
     async def fsyncdir(self, fh: FileHandleT, datasync: bool) -> None:
@@ -319,6 +331,8 @@ class Operations(pyfuse3.Operations):
         if isinstance(node, VirtualFile):
             if writes:
                 raise FUSEError(errno.EROFS)
+            if isinstance(node, PastFile):
+                await self._virtual.past.load(node)
             node.opens += 1
             return pyfuse3.FileInfo(fh=self._handles.add_file(node), direct_io=True, keep_cache=False)
         if not isinstance(node, FileNode):
@@ -387,6 +401,7 @@ class Operations(pyfuse3.Operations):
         if isinstance(handle, VirtualFile):
             handle.opens -= 1
             self._tree.forget_if_unused(handle)
+            self._virtual.past.let_go(handle)
         elif handle.writes:
             await self._copies.end_of_writer(handle.node)
         else:
@@ -510,6 +525,22 @@ class Operations(pyfuse3.Operations):
                 errno.EROFS if name == VIRTUAL_NAME and parent is self._tree.root else errno.ENOENT
             )
         return node
+
+    async def _lookup_past(self, parent: PastDirectory, name: bytes) -> EntryAttributes:
+        node = await self._virtual.past.look_up(parent, name)
+        if node is None:
+            raise FUSEError(errno.ENOENT)
+        node.lookups += 1
+        return node.attributes
+
+    async def _open_past(self, node: PastDirectory) -> FileHandleT:
+        node.opens += 1  # so that nothing is dropped while it is filled
+        try:
+            await self._virtual.past.fill(node)
+        except BaseException:
+            node.opens -= 1
+            raise
+        return self._handles.add_directory(DirectoryHandle(node))
 
     def _lookup_virtual(self, parent: AnyNode | None, name: bytes) -> EntryAttributes:
         if parent is self._tree.root:

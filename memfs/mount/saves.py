@@ -285,7 +285,7 @@ class Saves:
 
     async def sync(self) -> None:
         """Make what was committed survive a power cut. Raises StoreError."""
-        await self._work(self.memory.sync)
+        await self.work(self.memory.sync)
 
     async def catch_up(self) -> None:
         """Follow what others committed. Raises StoreError."""
@@ -294,7 +294,7 @@ class Saves:
                 self._following.take_in(commit)
             return
         async with self._line:
-            for commit in await self._work(self.memory.catch_up):
+            for commit in await self.work(self.memory.catch_up):
                 self._following.take_in(commit)
 
     def refused(
@@ -338,7 +338,7 @@ class Saves:
                 self._take_in(outcome, own)
                 return outcome
         async with self._line:
-            outcome = await self._work(partial(self.memory.perform, name, planner, who.actor))
+            outcome = await self.work(partial(self.memory.perform, name, planner, who.actor))
             self._take_in(outcome, own)
         return outcome
 
@@ -360,9 +360,10 @@ class Saves:
             self.unsynced.set()
 
     async def _content_of(self, file: File) -> bytes:
-        return await self._work(partial(self.memory.read, file))
+        return await self.work(partial(self.memory.read, file))
 
-    async def _work(self, job: Callable[[], T]) -> T:
+    async def work(self, job: Callable[[], T]) -> T:
+        """Run *job*, which may wait, in a worker thread."""
         self.suspended += 1
         try:
             return await trio.to_thread.run_sync(job)

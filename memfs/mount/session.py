@@ -30,6 +30,7 @@ from memfs.mount.naming import Naming
 from memfs.mount.nodes import FileNode
 from memfs.mount.notices import Notices
 from memfs.mount.operations import Operations
+from memfs.mount.past import Past
 from memfs.mount.rejected import Rejected
 from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
@@ -92,7 +93,8 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         copies = WorkingCopies(tree, saves, following, events, rejected)
         naming = Naming(tree, saves, options.more_scratch)
         renames = Renames(tree, saves, copies, naming, area)
-        virtual = VirtualTree(memory, tree, area, events, rejected)
+        past = Past(memory, tree, saves.work)
+        virtual = VirtualTree(memory, tree, area, events, rejected, past)
         operations = Operations(tree, saves, copies, naming, renames, area, virtual)
         try:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))

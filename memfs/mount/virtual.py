@@ -12,6 +12,7 @@ from functools import partial
 
 from memfs.mount.events import Events
 from memfs.mount.nodes import AnyNode, FileNode, VirtualDirectory, VirtualFile
+from memfs.mount.past import Past
 from memfs.mount.rejected import Rejected
 from memfs.mount.scratch_area import MAX_TOTAL_BYTES, ScratchArea
 from memfs.mount.tree import Tree
@@ -32,6 +33,12 @@ Was something refused? An errno cannot say why; these files can:
                      cp one back, shortened or under another name
   .memfs/status      limits, use, and what leaves next, as JSON
 
+What did it say before, and what has become of it?
+
+  .memfs/history/    for each memory a directory with its versions, oldest
+                     first; try: ls .memfs/history/notes.md
+  .memfs/deleted/    the last content of what was deleted or evicted: cp it back
+
 The rules:
 
   names        letters, digits, ".", "_" and "-", beginning with a letter, a
@@ -45,7 +52,8 @@ The rules:
   links        there are none
 
 Editors' temporary and backup files work as everywhere, and never reach the
-store. The same in the shell: memfs status, memfs events, memfs rejected.
+store. The same in the shell: memfs status, memfs events, memfs rejected,
+memfs log, memfs restore, memfs undo.
 """
 
 
@@ -53,12 +61,13 @@ class VirtualTree:
     """The nodes below ``.memfs``."""
 
     def __init__(
-        self, memory: Memory, tree: Tree, area: ScratchArea, events: Events, rejected: Rejected
+        self, memory: Memory, tree: Tree, area: ScratchArea, events: Events, rejected: Rejected, past: Past
     ) -> None:
         self._memory = memory
         self._tree = tree
         self._area = area
         self._rejected = rejected
+        self.past = past
         self.root = self._directory()
         self.root.parent, self.root.name = tree.root, NAME
         self._text(self.root, b"README", lambda: README)
@@ -67,6 +76,8 @@ class VirtualTree:
         kept = self._directory()
         kept.fill = partial(self._fill_rejected, kept)
         self._attach(self.root, b"rejected", kept)
+        self._attach(self.root, b"history", past.history)
+        self._attach(self.root, b"deleted", past.deleted)
 
     def _status(self) -> bytes:
         """The facts of the mount, as JSON."""

@@ -182,6 +182,13 @@ class Memory:
         """
         return self._store.gone(path)
 
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left. Raises StoreError.
+
+        The value says whether some lie below the name.
+        """
+        return self._store.gone_children(path)
+
     def history_of(self, file_id: int) -> Iterator[Record]:
         """The history of one memory, newest first. Raises StoreError."""
         return joined(self._store.history(file_id=file_id))

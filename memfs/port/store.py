@@ -135,5 +135,11 @@ class Store(Protocol):
         Only of those that were last at *path*, or below it.
         """
 
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left, as ``Scope.children``.
+
+        The value says whether some lie below the name; at the name itself may be one too.
+        """
+
     def close(self) -> None:
         """Release everything. The scope stays."""

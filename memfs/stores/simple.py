@@ -114,6 +114,15 @@ class SimpleStore:
             if record.path == path or record.path.startswith(path + "/"):
                 yield record
 
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left."""
+        names: dict[str, bool] = {}
+        for record in self.gone(path):
+            if record.path != path:
+                name, _, below = record.path[len(path) + 1 :].partition("/")
+                names[name] = names.get(name, False) or below != ""
+        return names
+
     def close(self) -> None:
         """The scope is gone when nobody holds this object."""
 

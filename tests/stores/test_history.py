@@ -187,6 +187,18 @@ def test_what_has_left_is_known_by_its_last_path(store: Store) -> None:
         assert list(store.gone(B)) == []
 
 
+def test_the_names_that_lead_to_what_has_left(store: Store) -> None:
+    with Memory(store, ACTOR) as memory:
+        for path in ("/memories/a.md", "/memories/a.md-b.md", "/memories/a.md/c.md", "/memories/a.md/d/e.md"):
+            must(memory, "create", path=path, text="x")
+            must(memory, "delete", path=path)
+        must(memory, "create", path="/memories/still.md", text="x")
+        found = store.gone_children("/memories")
+        assert found == {"a.md": True, "a.md-b.md": False}
+        assert store.gone_children("/memories/a.md") == {"c.md": False, "d": True}
+        assert store.gone_children("/memories/a.md/c.md") == {}
+
+
 def test_many_that_have_left_are_read_whole(tmp_path: Path) -> None:
     memory, store = open_pair(tmp_path, relaxed=True)
     with memory:

@@ -89,6 +89,19 @@ class History:
                 return
             at, size = (batch[-1][3], batch[-1][2]), BATCH
 
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path*, each found by a jump over what lies below the one before it."""
+        names: dict[str, bool] = {}
+        at, end = f"{path}/", f"{path}0"
+        query = "SELECT min(path) FROM gone WHERE path > ? AND path < ?"
+        with storage_errors(), self._reading:
+            while found := rows.select(self._connection, query, (at, end))[0][0]:
+                name, slash, _ = found[len(path) + 1 :].partition("/")
+                names[name] = slash != ""
+                # 'a' is followed by 'a-b', and only then by 'a/c'.
+                at = f"{path}/{name}0" if slash else found
+        return names
+
     def read(self, file_id: int, version: int) -> bytes:
         """The bytes that the memory had after the change *version*; raises NotKept."""
         with storage_errors(), self._reading:

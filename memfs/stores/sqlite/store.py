@@ -241,6 +241,10 @@ class SqliteStore:
         """The newest record of each memory that was last at *path* or below, and has left."""
         return self._history.gone(path)
 
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left."""
+        return self._history.gone_children(path)
+
     def close(self) -> None:
         """Close the connections; the last one of a database folds its log in."""
         with storage_errors():
