@@ -43,7 +43,7 @@ def _integer(text: str) -> int:
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ArgumentTypeError(f"{text!r} is not a number of lines")
+        raise ArgumentTypeError(f"{text!r} is not a number, 0 or more")
     return int(text)
 
 
@@ -263,6 +263,27 @@ def _undo(parser: ArgumentParser) -> None:
     _declare_change(parser)
 
 
+def _redact(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "names",
+        nargs="+",
+        metavar="PATH@VERSION",
+        help="not what the memory holds now: change or delete that first",
+    )
+    _declare_json(parser, "what was done")
+    _declare_memory(parser)
+    _declare_change(parser)
+
+
+def _prune(parser: ArgumentParser) -> None:
+    parser.add_argument("--keep-days", type=_count, metavar="N", help="keep versions younger than N days")
+    parser.add_argument(
+        "--keep-versions", type=_count, metavar="N", help="keep the last N versions of each memory"
+    )
+    _declare_json(parser, "what was done")
+    _declare_memory(parser)
+
+
 def _port(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--actor", metavar="NAME", default="memfs port", help="who makes the changes, for the history"
@@ -410,6 +431,10 @@ COMMANDS = {
                    "memfs restore notes.md@38\n  memfs restore gone.md --to kept.md", _restore),
     "undo": Row("memfs.cli.undo", "take the last change back; undone again, it is redone",
                 "memfs undo --reason 'that was another project'", _undo),
+    "redact": Row("memfs.cli.redact", "take the bytes of versions out of history and disk, for good",
+                  "memfs redact notes.md@41 notes.md@42 --reason 'a password'", _redact),
+    "prune": Row("memfs.cli.prune", "forget old versions; by itself memfs keeps 90 days, then 20 each",
+                 "memfs prune --keep-days 30 --keep-versions 5", _prune),
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",

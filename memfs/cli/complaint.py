@@ -40,12 +40,12 @@ def explain(error: BaseException) -> tuple[str, int]:
     """One sentence about *error* for a person, and the exit status that goes with it."""
     if isinstance(error, Complaint):
         return str(error), error.status
-    from memfs.port.errors import OpenError, StoreError
+    from memfs.port.errors import OpenError, PortError, StoreError
 
     if isinstance(error, OpenError):
         return error.error.message, status_of_opening(error)
     if isinstance(error, StoreError):
-        return error.message, Status.STORE_FAILED
+        return error.message, status_of(PortError(error.code, error.message))
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or type(error).__name__}.", Status.REFUSED

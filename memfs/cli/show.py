@@ -7,7 +7,7 @@ from argparse import Namespace
 from memfs.cli.choose import choose, port_path
 from memfs.cli.complaint import Status
 from memfs.cli.streams import write
-from memfs.cli.versions import at_version, newest, read_version
+from memfs.cli.versions import at_version, newest
 from memfs.opening import open_with
 
 
@@ -18,5 +18,5 @@ def run(options: Namespace) -> int:
     path = port_path(wanted.path, chosen)
     with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
         version = newest(memory, path).version if wanted.version is None else wanted.version
-        write(read_version(memory, path, version))
+        write(memory.read_version(path, version))
     return Status.DONE

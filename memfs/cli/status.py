@@ -7,7 +7,7 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.events import last_event, told
@@ -15,6 +15,9 @@ from memfs.cli.running import Mount, State, is_served, log_of, recorded, state_o
 from memfs.cli.version import version
 from memfs.mount.lifecycle import Health, is_mounted, own_report, probe
 from memfs.places import resolve
+
+if TYPE_CHECKING:
+    from memfs.port.memory import Memory
 
 
 def run(options: Namespace) -> int:
@@ -79,7 +82,7 @@ def _report(mountpoint: str) -> dict[str, Any]:
 def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
     """How much the scope holds and may hold: as the store says, where it can be asked here."""
     from memfs.opening import open_with
-    from memfs.port.errors import OpenError
+    from memfs.port.errors import OpenError, StoreError
 
     if mount.store == "simple:":  # in the daemon only
         return _use_reported(report)
@@ -91,9 +94,19 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
                 "max_files": limits.max_files,
                 "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
-            }
+            } | _history(memory)
     except OpenError as error:
         return {"fault": error.error.message}
+    except StoreError as error:
+        return {"fault": error.message}
+
+
+def _history(memory: Memory) -> dict[str, Any]:
+    use = memory.history_use()
+    if use is None:
+        return {}
+    since = None if use.since_ns is None else use.since_ns / 1e9
+    return {"history_bytes": use.size, "history_since": since}
 
 
 def _use_reported(report: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +132,9 @@ def _told(mount: dict[str, Any]) -> str:
     if "files" in mount:
         lines.append(f"  holds    {mount['files']} of {mount['max_files']} files")
         lines.append(f"           {mount['bytes']} of {mount['max_total_bytes']} bytes")
+    if mount.get("history_since"):
+        since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
+        lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")
     lines += _told_of_report(mount)
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")

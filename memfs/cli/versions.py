@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memfs.cli.complaint import Complaint, Status
-from memfs.port.errors import NotKept
 from memfs.port.memory import Memory
 from memfs.port.store import Record
 
@@ -36,11 +35,3 @@ def newest(memory: Memory, path: str) -> Record:
     if record is None:
         raise Complaint(f"Nothing is recorded of {path}; `memfs log` shows what is.")
     return record
-
-
-def read_version(memory: Memory, path: str, version: int) -> bytes:
-    """The bytes of one version; a complaint where it is not kept."""
-    try:
-        return memory.read_version(path, version)
-    except NotKept as error:
-        raise Complaint(error.message) from error

@@ -68,8 +68,9 @@ class OpenError(Exception):
 class StoreError(Exception):
     """Raised by a store, and by nothing else: it failed, or holds what it did not write.
 
-    ``code`` is ``STORAGE_ERROR``, ``UNSAFE_STORAGE``, or ``NOT_FOUND`` for :class:`NotKept`. The
-    message must hold no secret: it goes to callers as it is.
+    ``code`` is ``STORAGE_ERROR`` or ``UNSAFE_STORAGE``; of what is asked of the history also ``NOT_FOUND``
+    (:class:`NotKept`), and ``CONFLICT`` where the present would have to change. The message must hold no
+    secret: it goes to callers as it is.
     """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.STORAGE_ERROR) -> None:

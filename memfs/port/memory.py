@@ -20,6 +20,7 @@ from memfs.port.commands import Command, Rename, View, parse_command, reason_in
 from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.history import find_version, history_at, joined, last_change
+from memfs.port.keeping import HistoryUse, Keeper, Redaction, Retention
 from memfs.port.names import ROOT, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
@@ -230,6 +231,28 @@ class Memory:
 
         return self.perform("undo", planner, reason=reason).result
 
+    def prune(self, keep: Retention) -> int:
+        """Forget the versions that *keep* does not name; how many those were. Raises StoreError. May wait."""
+        return self._keeper().prune(keep)
+
+    def redact(self, versions: Sequence[tuple[str, int]], *, reason: str = "") -> Redaction:
+        """Take the bytes of these versions (a path and a version each) out of the history, for good.
+
+        Their records stay. Raises StoreError, and does nothing then: NotKept where there is no such
+        version, and also where it is what a memory holds now. May wait.
+        """
+        fault = reason_fault(reason)
+        if fault is not None:
+            raise StoreError(fault, ErrorCode.INVALID_ARGUMENT)
+        scope = self._fresh()
+        found = [find_version(self._store, scope, path, version) for path, version in versions]
+        named = list(dict.fromkeys((record.id, record.version) for record in found))
+        return self._keeper().redact(named, Origin(time.time_ns(), self.actor, reason))
+
+    def history_use(self) -> HistoryUse | None:
+        """What the history takes in the store; None where the store does not keep it. Raises StoreError."""
+        return self._store.history_use() if isinstance(self._store, Keeper) else None
+
     def set_policy(self, wanted: Mapping[str, Any]) -> Policy:
         """Record other rules for the scope (entries as in :meth:`Policy.to_json`), and return all of them.
 
@@ -277,6 +300,13 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _keeper(self) -> Keeper:
+        if not isinstance(self._store, Keeper):
+            raise StoreError(
+                "This store does not keep the history in its own hands, so nothing can be forgotten."
+            )
+        return self._store
 
     def _fresh(self) -> Scope:
         """The snapshot, with what others have committed. Raises StoreError."""

@@ -5,7 +5,8 @@
 - ``gate``: the lock file that makes several writers fair.
 - ``store``: the :class:`~memfs.port.store.Store` itself, load to history.
 - ``rows``: what a row of the history means, and older bytes kept as deltas.
-- ``upkeep``: checkpoints and deltas, off the path of commits.
+- ``history``: reading it, from any version's bytes to the memories that have left.
+- ``upkeep``: checkpoints and deltas, off the path of commits; ``retention`` and ``redaction``: forgetting.
 - ``notice``, ``watch``: how one process tells of its commits, and another learns of them.
 """
 

@@ -17,6 +17,7 @@ import apsw
 
 from memfs.port.change import Change, Commit, File, Origin
 from memfs.port.errors import OpenError, StoreError, UnsafeStorage
+from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
@@ -219,6 +220,23 @@ class SqliteStore:
         self._commits_since_upkeep = 0
         with storage_errors():
             self._upkeep.run()
+
+    def prune(self, keep: Retention) -> int:
+        """Forget the versions that *keep* does not name."""
+        with storage_errors():
+            return self._upkeep.prune(keep)
+
+    def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
+        """Take the bytes of *versions* out of the history and out of the files."""
+        with storage_errors():
+            redaction = self._upkeep.redact(versions, origin)
+        self._notice.give()
+        return redaction
+
+    def history_use(self) -> HistoryUse:
+        """What the history takes."""
+        with storage_errors():
+            return self._upkeep.history_use()
 
     def watch(self, notify: Callable[[], None]) -> Watch:
         """Watch the notices of other processes, and the log itself."""

@@ -1,4 +1,4 @@
-"""Upkeep of a scope's database: checkpoints, and superseded bytes turned into deltas.
+"""Upkeep of a scope's database: checkpoints, superseded bytes turned into deltas, what is to be forgotten.
 
 All of it may wait for the disk, so it runs on a connection of its own, from a worker thread,
 and holds the gate only for short transactions.
@@ -9,14 +9,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 import apsw
 
+from memfs.port.change import Origin
 from memfs.port.errors import StoreError
+from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, connect
 from memfs.stores.sqlite.gate import Gate
+from memfs.stores.sqlite.redaction import redact, wipe
+from memfs.stores.sqlite.retention import history_use, prune, retain
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +32,13 @@ RUN_SECONDS = 1.0
 """How long a run makes deltas: after a burst there are more to make than its caller has time for."""
 BATCH = 50
 """Records that get their turn between two looks at the log."""
+
+
+# What was read without the gate may have been redacted since, on either side.
+_PUT_DELTA = """
+UPDATE history SET base = ?1, content = ?2 WHERE record = ?3 AND base IS NULL AND content IS NOT NULL
+AND EXISTS (SELECT 1 FROM history WHERE record = ?1 AND content IS NOT NULL)
+"""
 
 
 class Upkeep:
@@ -54,6 +65,35 @@ class Upkeep:
             self._checkpoint(connection, gate)
             while self._compact(connection, gate) < newest and time.monotonic() < end and not self._closed:
                 self._checkpoint(connection, gate)
+            retain(connection, gate, time.time_ns())
+            wipe(connection, gate)
+
+    def prune(self, keep: Retention) -> int:
+        """Forget what *keep* does not name, and give its room back where that is much of the whole."""
+        with self._running:
+            connection, gate = self._opened()
+            forgotten = prune(connection, gate, keep, time.time_ns())
+            pages, free = (
+                rows.select(connection, f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count")
+            )
+            if free * 4 > pages:
+                gate.acquire(wait=True)
+                try:
+                    connection.execute("VACUUM")
+                finally:
+                    gate.release()
+                self._checkpoint(connection, gate)
+            return forgotten
+
+    def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
+        """Take the bytes of *versions* out."""
+        with self._running:
+            return redact(*self._opened(), versions, origin)
+
+    def history_use(self) -> HistoryUse:
+        """What the history takes."""
+        with self._running:
+            return history_use(self._opened()[0])
 
     def fold_large_log(self) -> None:
         """Have a thread checkpoint the log if it has become large; returns at once."""
@@ -137,11 +177,7 @@ class Upkeep:
         try:
             with connection:
                 for older, (base, packed) in deltas.items():
-                    connection.execute(
-                        "UPDATE history SET base = ?, content = ? WHERE record = ? AND base IS NULL "
-                        "AND content IS NOT NULL",
-                        (base, packed, older),
-                    )
+                    connection.execute(_PUT_DELTA, (base, packed, older))
                 connection.execute("UPDATE scope SET compacted = max(compacted, ?)", (fresh[-1][0],))
         finally:
             gate.release()

@@ -1,0 +1,133 @@
+"""Forgetting: which old versions go, and when the upkeep has them go by itself.
+
+The chains are read without the gate, and records deleted in short transactions under it, the oldest of a
+memory first: whatever comes in between, what is left of a chain is its newer part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+
+from memfs.port.keeping import DEFAULT_RETENTION, HistoryUse, Retention
+from memfs.stores.sqlite import rows
+from memfs.stores.sqlite.gate import Gate
+
+DAY_NS = 24 * 3600 * 10**9
+MAX_HISTORY_BYTES = 1 << 30
+"""A history that takes more is cut further, step by step, until it fits."""
+STEPS = (
+    *(Retention(days, versions) for days, versions in ((30, 20), (7, 5), (1, 1))),
+    *(Retention(None, versions) for versions in (20, 5, 1, 0)),
+)
+EVERY_NS = DAY_NS
+OVER_BOUND_EVERY_NS = 10 * 60 * 10**9
+BATCH = 200
+"""Records that go in one transaction."""
+
+_CHAIN = """
+WITH RECURSIVE chain (record, previous, time_ns, brings) AS (
+  SELECT record, previous, time_ns, content IS NOT NULL OR redacted IS NOT NULL FROM history WHERE record = ?
+  UNION ALL
+  SELECT history.record, history.previous, history.time_ns, content IS NOT NULL OR redacted IS NOT NULL
+  FROM chain JOIN history ON history.record = chain.previous
+)
+SELECT record, time_ns, brings FROM chain ORDER BY record DESC
+"""
+
+
+class _Chain(NamedTuple):
+    """A memory's records, by the newest of them; ``content`` is the one with its present bytes."""
+
+    id: int
+    head: int
+    content: int | None
+
+
+def retain(connection: apsw.Connection, gate: Gate, now_ns: int) -> int:
+    """What the upkeep does: cut the history as the default says, once a day, and to its bound."""
+    last: int = rows.select(connection, "SELECT retained_ns FROM scope")[0][0]
+    over = history_use(connection).size > MAX_HISTORY_BYTES
+    if now_ns - last < (OVER_BOUND_EVERY_NS if over else EVERY_NS):
+        return 0
+    forgotten = prune(connection, gate, DEFAULT_RETENTION, now_ns)
+    for keep in STEPS:
+        if history_use(connection).size <= MAX_HISTORY_BYTES:
+            break
+        forgotten += prune(connection, gate, keep, now_ns)
+    _under(connection, gate, "UPDATE scope SET retained_ns = ?", [(now_ns,)])
+    return forgotten
+
+
+def prune(connection: apsw.Connection, gate: Gate, keep: Retention, now_ns: int) -> int:
+    """Forget what *keep* does not name; how many records that were."""
+    youngest_ns = now_ns if keep.days is None else now_ns - keep.days * DAY_NS
+    oldest = rows.select(connection, "SELECT time_ns FROM history ORDER BY record LIMIT 1")
+    if not oldest or (keep.days is not None and oldest[0][0] > youngest_ns):
+        return 0
+    chains = [
+        _Chain(*row)
+        for row in rows.select(
+            connection, "SELECT id, record, content FROM file UNION ALL SELECT id, record, NULL FROM gone"
+        )
+    ]
+    newest: int = rows.select(connection, "SELECT max(record) FROM history")[0][0]
+    forgotten = 0
+    for chain in chains:
+        records = rows.select(connection, _CHAIN, (chain.head,))
+        cut = _cut(records, chain, keep, youngest_ns, newest)
+        going = [(record,) for record, _, _ in reversed(records[cut:])]
+        for start in range(0, len(going), BATCH):
+            batch = going[start : start + BATCH]
+            _under(connection, gate, "DELETE FROM history WHERE record = ?", batch, batch[-1][0])
+        if cut == 0:
+            _under(connection, gate, "DELETE FROM gone WHERE id = ? AND record = ?", [(chain.id, chain.head)])
+        forgotten += len(going)
+    return forgotten
+
+
+def history_use(connection: apsw.Connection) -> HistoryUse:
+    """The pages that are in use, less the present contents."""
+    pages, free, page_size = (
+        rows.select(connection, f"PRAGMA {name}")[0][0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    present = rows.select(connection, "SELECT coalesce(sum(size), 0) FROM file")[0][0]
+    oldest = rows.select(connection, "SELECT time_ns FROM history ORDER BY record LIMIT 1")
+    return HistoryUse(max(0, (pages - free) * page_size - present), oldest[0][0] if oldest else None)
+
+
+def _cut(
+    records: list[tuple[int, int, int]], chain: _Chain, keep: Retention, youngest_ns: int, newest: int
+) -> int:
+    """How many of a memory's *records* stay, newest first: never without the bytes that they show."""
+    cut = 0
+    for record, time_ns, _ in records:
+        is_kept = (keep.days is not None and time_ns > youngest_ns) or cut < (keep.versions or 0)
+        is_kept |= record == newest  # it is also the version of the scope
+        if not is_kept and (chain.content is None or record < chain.content):
+            break
+        cut += 1
+    while 0 < cut < len(records) and not records[cut - 1][2]:
+        cut += 1
+    return cut
+
+
+def _under(
+    connection: apsw.Connection,
+    gate: Gate,
+    statement: str,
+    values: Sequence[tuple[int, ...]],
+    pruned: int = 0,
+) -> None:
+    gate.acquire(wait=True)
+    try:
+        with connection:
+            for each in values:
+                connection.execute(statement, each)
+            if pruned:
+                connection.execute("UPDATE scope SET pruned = max(pruned, ?)", (pruned,))
+    finally:
+        gate.release()
