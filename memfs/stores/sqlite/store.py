@@ -6,6 +6,7 @@ bytes run on another, so that they wait for no writer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -22,7 +23,6 @@ from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
-from memfs.stores.records import records_of
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
 from memfs.stores.sqlite.failures import storage_errors, translated
@@ -289,43 +289,40 @@ class SqliteStore:
             log.warning("the upkeep of scope %r failed: %s", self.scope_name, error)
 
     def _write(self, commit: Commit) -> None:
+        """The rows of *commit*, in the order of ``records_of``: written out, for every save comes here."""
         run = self._connection.execute
         change, (time_ns, (user, program, pid), reason) = commit.change, commit.origin
-        contents = {put.id: put for put in change.puts}
-        records = records_of(commit)
-        for ordinal, record in enumerate(records):
-            key = rows.key_of(commit.version, ordinal)
-            put = contents.get(record.id) if record.operation in rows.PUTS and not record.old_path else None
-            mtime_ns, content = (put.mtime_ns, put.content) if put is not None else (None, None)
-            directory = change.directory if ordinal == 0 else None
-            digest = None if record.digest is None else bytes.fromhex(record.digest)
+        who = (user, program, pid, reason)
+        what: tuple[object, ...]
+        key, directory = rows.key_of(commit.version, 0), change.directory
+        for file, evicted in change.removes:
+            operation = "evicted" if evicted else "deleted"
+            what = (key, operation, file.id, file.path, None, directory, file.size, time_ns, None, None)
+            run(_PUT_HISTORY, (*what, *who, None, None))
+            run("DELETE FROM file WHERE id = ?", (file.id,))
+            run("INSERT INTO gone (id, path, record) VALUES (?, ?, ?)", (file.id, file.path, key))
+            key, directory = key + 1, None
+        for file, new_path, operation in change.moves:
+            what = (key, operation, file.id, new_path, file.path, directory, file.size, time_ns, None, None)
+            run(_PUT_HISTORY, (*what, *who, None, None))
             run(
-                _PUT_HISTORY,
-                (key, record.operation, record.id, record.path, record.old_path, directory)
-                + (record.size, time_ns, mtime_ns, record.joins, user, program, pid, reason, content, digest),
+                "UPDATE file SET path = ?1, record = ?2, written = iif(?3, ?2, written) WHERE id = ?4",
+                (new_path, key, operation == "restored", file.id),
             )
-            if put is not None:
-                run(
-                    _PUT_FILE,
-                    (put.id, put.path, put.size, time_ns if mtime_ns is None else mtime_ns, key, key, key),
-                )
-                if put.operation == "restored" or put.joins is not None:
-                    run("DELETE FROM gone WHERE id = ?", (put.id,))
-            elif record.old_path is not None:
-                run(
-                    "UPDATE file SET path = ?1, record = ?2, written = iif(?3, ?2, written) WHERE id = ?4",
-                    (record.path, key, record.operation == "restored", record.id),
-                )
-            else:
-                run("DELETE FROM file WHERE id = ?", (record.id,))
-                run("INSERT INTO gone (id, path, record) VALUES (?, ?, ?)", (record.id, record.path, key))
+            key, directory = key + 1, None
+        for file_id, path, size, operation, content, mtime_ns, joins in change.puts:
+            what = (key, operation, file_id, path, None, directory, size, time_ns, mtime_ns, joins)
+            digest = None if content is None else hashlib.sha256(content).digest()
+            run(_PUT_HISTORY, (*what, *who, content, digest))
+            run(_PUT_FILE, (file_id, path, size, time_ns if mtime_ns is None else mtime_ns, key, key, key))
+            if operation == "restored" or joins is not None:
+                run("DELETE FROM gone WHERE id = ?", (file_id,))
+            key, directory = key + 1, None
         if change.policy is not None:
-            key = rows.key_of(commit.version, len(records))
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
             run(
                 _PUT_HISTORY,
-                (key, "policy", 0, "", None, None, 0, time_ns, None, None)
-                + (user, program, pid, reason, None, None),
+                (key, "policy", 0, "", None, None, 0, time_ns, None, None, *who, None, None),
             )
 
 
