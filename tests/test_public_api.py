@@ -73,6 +73,28 @@ def test_a_memory_may_be_used_from_several_threads(sqlite_url: str) -> None:
         assert len(listing.entries) == 8
 
 
+def test_the_history_is_read_and_what_was_comes_back(sqlite_url: str) -> None:
+    path = "/memories/a.md"
+    with memfs.open_memory(sqlite_url, actor="ada") as memory:
+        memory.execute(memfs.Create(path, "one"), reason="asked for")
+        refused = memory.execute(memfs.Create(path, "two", expected=memfs.ABSENT))
+        assert refused.error is not None
+        assert refused.error.code is memfs.ErrorCode.CONFLICT
+        assert memory.execute(memfs.Create(path, "two", expected=memfs.Expected(version=1))).ok
+        newest, oldest = memory.versions(path)
+        assert_type(newest, memfs.Record)
+        assert (oldest.version, oldest.actor.program, oldest.reason) == (1, "ada", "asked for")
+        assert memory.read_version(path, 1) == b"one"
+        with pytest.raises(memfs.NotKept):
+            memory.read_version(path, 9)
+        assert memory.restore(path, 1).ok
+        undone = memory.undo().value
+        assert isinstance(undone, memfs.Undone)
+        assert undone.restored == (path,)
+        assert memory.execute(memfs.Delete(path)).ok
+        assert [record.path for record in memory.gone()] == [path]
+
+
 def test_a_typed_command_has_a_typed_receipt() -> None:
     with memfs.open_memory("simple:") as memory:
         created = memory.execute(memfs.Create(path="/memories/a.md", text="one\ntwo\n")).value

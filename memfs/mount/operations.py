@@ -334,7 +334,9 @@ class Operations(pyfuse3.Operations):
             if isinstance(node, PastFile):
                 await self._virtual.past.load(node)
             node.opens += 1
-            return pyfuse3.FileInfo(fh=self._handles.add_file(node), direct_io=True, keep_cache=False)
+            # A version's size is known, so its pages may be the kernel's while it is open: for mmap(2).
+            direct = not isinstance(node, PastFile)
+            return pyfuse3.FileInfo(fh=self._handles.add_file(node), direct_io=direct, keep_cache=False)
         if not isinstance(node, FileNode):
             raise FUSEError(errno.EISDIR if isinstance(node, Directory) else errno.ELOOP)
         if node.vanished:

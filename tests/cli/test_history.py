@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from memfs import open_memory
 from tests.cli.conftest import Shell
+from tests.harness import must
 
 
 @pytest.fixture
 def notes(shell: Shell) -> Shell:
-    """A scope in which notes.md was written three times, and old.md deleted."""
+    """A scope in which notes.md was written three times and renamed, and old.md deleted."""
     shell("create", "notes.md", "one\n", "--actor", "ann", "--reason", "asked for").done()
-    shell("create", "old.md", "gone soon\n").done()
-    shell("create", "notes.md", "one\ntwo\n").done()
-    shell("rename", "notes.md", "kept.md").done()
-    shell("str-replace", "kept.md", "two", "three").done()
-    shell("delete", "old.md").done()
+    with open_memory(f"sqlite:{shell.home}/.local/share/memfs/store") as memory:
+        must(memory, "create", path="/memories/old.md", text="gone soon\n")
+        must(memory, "create", path="/memories/notes.md", text="one\ntwo\n")
+        must(memory, "rename", oldPath="/memories/notes.md", newPath="/memories/kept.md")
+        must(memory, "str_replace", path="/memories/kept.md", oldText="two", newText="three")
+        must(memory, "delete", path="/memories/old.md")
     return shell
 
 

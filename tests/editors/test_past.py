@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import stat
@@ -79,6 +80,7 @@ def test_a_new_version_appears_at_once(mount: Editing, history: Path) -> None:
     eventually(lambda: len(names(history / "kept.md")), len(after) + 1)
 
 
+@pytest.mark.slow
 def test_a_version_can_be_named_without_a_listing(mount: Editing, history: Path) -> None:
     found = names(history / "kept.md")
     mount.stop()
@@ -97,6 +99,11 @@ def test_programs_work_on_versions(mount: Editing, history: Path) -> None:
     run("cp", history / "kept.md" / first, mount.path / "kept.md")
     assert (mount.path / "kept.md").read_text() == "one\n"
     assert len(run("find", history, "-type", "f").split()) == 5
+    with (
+        (history / "kept.md" / last).open("rb") as file,
+        mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data,
+    ):
+        assert data[:] == b"one\nthree\n"
     run("cp", "-r", history, mount.home / "copy")
     assert (mount.home / "copy/kept.md" / last).read_text() == "one\nthree\n"
 
@@ -116,6 +123,7 @@ def test_what_was_deleted_is_there_with_its_last_content(
     assert (mount.path / "again.md").read_text() == "one\nthree\n"
 
 
+@pytest.mark.slow
 def test_the_latest_of_those_that_were_at_a_path_is_shown(mount: Editing, deleted: Path) -> None:
     path = mount.path / "kept.md"
     path.unlink()
@@ -146,6 +154,7 @@ def test_a_save_that_begins_with_a_deletion_is_one_version(
     assert names(deleted) == []
 
 
+@pytest.mark.slow
 def test_nothing_can_be_changed_in_it(mount: Editing, history: Path) -> None:
     version = history / "kept.md" / names(history / "kept.md")[0]
     for change in (
@@ -158,6 +167,7 @@ def test_nothing_can_be_changed_in_it(mount: Editing, history: Path) -> None:
         assert errno_of(change) in (1, 13, 18, 30)
 
 
+@pytest.mark.slow
 def test_a_listing_of_many_versions_can_be_read_again(mount: Editing, history: Path) -> None:
     for number in range(300):
         mount.execute("create", path="/memories/kept.md", text=f"{number}\n")
@@ -168,6 +178,7 @@ def test_a_listing_of_many_versions_can_be_read_again(mount: Editing, history: P
     assert contents.endswith("298\n299\n")
 
 
+@pytest.mark.slow
 def test_an_open_version_stays_readable_and_unused_nodes_are_forgotten(mount: Editing, history: Path) -> None:
     version = history / "kept.md" / names(history / "kept.md")[0]
     with version.open() as file:

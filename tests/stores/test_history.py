@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from memfs import Limits, Memory, Policy
 from memfs.port.change import Actor
@@ -13,7 +15,8 @@ from memfs.port.errors import NotKept
 from memfs.port.store import Record, Store
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
-from tests.harness import must
+from tests.harness import must, texts
+from tests.port.strategies import Session, sessions
 from tests.stores.harness import open_pair
 
 A, B, C, D = (f"/memories/{name}.md" for name in "abcd")
@@ -197,6 +200,32 @@ def test_the_names_that_lead_to_what_has_left(store: Store) -> None:
         assert found == {"a.md": True, "a.md-b.md": False}
         assert store.gone_children("/memories/a.md") == {"c.md": False, "d": True}
         assert store.gone_children("/memories/a.md/c.md") == {}
+
+
+@given(session=sessions)
+@settings(max_examples=10, deadline=None)
+def test_every_version_of_a_random_history_is_as_it_was(
+    session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("history")
+    after: dict[int, dict[str, str]] = {0: {}}
+    with Memory(open_sqlite(directory, "work", session.policy, relaxed=True)[0], ACTOR) as memory:
+        for command in session.sent[:40]:
+            memory.execute(command)
+            after.setdefault(memory.snapshot().version, texts(memory))
+    store, _ = open_sqlite(directory, "work", session.policy)
+    with Memory(store, ACTOR) as memory:
+        for _ in range(2):  # as it was written, and as differences
+            for record in store.history():
+                left = record.operation in ("deleted", "evicted")
+                expected = after[record.version - left][record.path].encode()
+                assert store.read(record.id, record.version) == expected
+                assert len(expected) == record.size
+                assert hashlib.sha256(expected).hexdigest() == record.digest
+            memory.maintain()
+        for path, text in after[memory.snapshot().version].items():
+            newest = next(memory.history(path))
+            assert memory.read_version(path, newest.version).decode() == text
 
 
 def test_many_that_have_left_are_read_whole(tmp_path: Path) -> None:

@@ -230,6 +230,7 @@ class SqliteStore:
         """Take the bytes of *versions* out of the history and out of the files."""
         with storage_errors():
             redaction = self._upkeep.redact(versions, origin)
+        self.sync()
         self._notice.give()
         return redaction
 
