@@ -27,6 +27,9 @@ SETTLE = 0.03
 """Seconds of quiet after which a place that was written or left is due."""
 LONGEST = 0.5
 """Seconds after which it is due however busy: a program may write for hours."""
+GRACE = 0.1
+"""Seconds for which a comparison of everything is enough. To end a watch takes the kernel up to 40 ms, so a
+command that ends at once has none."""
 POLL_SECONDS = 0.5
 """How often everything is compared where the system grants no watch."""
 
@@ -69,29 +72,35 @@ class Dirt:
         self._noted: dict[str, _Noted] = {}
         self._directories = {""}  # nothing has been compared yet
         self._watched: dict[int, str] = {}
-        self._compared = 0.0
-        try:
-            self._inotify: INotify | None = INotify()
-        except OSError as error:
-            self._inotify = None
-            self._tell_blind(error)
+        self._inotify: INotify | None = None
+        self._blind = False
+        self._compared = time.monotonic()
 
     def close(self) -> None:
         """End the watches."""
         if self._inotify is not None:
             self._inotify.close()
 
+    def begin(self) -> None:
+        """Have the kernel tell, from the next comparison of everything on, which is due now."""
+        with self._lock:
+            if self._inotify is not None or self._blind:
+                return
+            self._directories.add("")
+            try:
+                self._inotify = INotify()
+            except OSError as error:
+                self._go_blind(error)
+
     def watch_directory(self, place: str, descriptor: int) -> None:
         """Have the kernel tell of changes in a directory, called before it is read: nothing falls between."""
-        if self._inotify is None:
+        if self._inotify is None or self._blind:
             return
         try:
             watch = self._inotify.add_watch(f"/proc/self/fd/{descriptor}", _EVENTS)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.ENOMEM):
-                self._inotify.close()
-                self._inotify = None
-                self._tell_blind(error)
+                self._go_blind(error)
             return
         with self._lock:
             self._watched[watch] = place
@@ -112,12 +121,15 @@ class Dirt:
 
     def take(self) -> Due:
         """What is due, which is forgotten here. Waits for nothing."""
+        if self._inotify is None and time.monotonic() - self._compared > GRACE:
+            self.begin()
         self.listen()
         now = time.monotonic()
         with self._lock:
-            if self._inotify is None and now - self._compared > POLL_SECONDS:
-                self._compared = now
+            if self._blind and now - self._compared > POLL_SECONDS:
                 self._directories.add("")
+            if "" in self._directories:
+                self._compared = now
             if not self._noted and not self._directories:
                 return _NOTHING
             due = {place: noted for place, noted in self._noted.items() if noted.due <= now}
@@ -140,16 +152,21 @@ class Dirt:
             if self._directories:
                 return 0.0
             if not self._noted:
-                return None if self._inotify is not None else POLL_SECONDS
+                return POLL_SECONDS if self._blind else None
             return max(0.0, min(noted.due for noted in self._noted.values()) - time.monotonic())
 
     def fileno(self) -> int | None:
         """What becomes readable when there is something to :meth:`listen` to."""
         return None if self._inotify is None else int(self._inotify.fileno())
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether the system grants no watch, so that everything is compared now and then."""
+        return self._blind
+
     def listen(self) -> None:
         """Take in what the kernel has told so far."""
-        if self._inotify is None:
+        if self._inotify is None or self._blind:
             return
         with self._lock:
             events = self._inotify.read(timeout=0)
@@ -178,7 +195,9 @@ class Dirt:
         elif mask & flags.MOVED_TO and is_segment(name) and left.get(cookie) in self._noted:
             self._noted[left[cookie]].due = now  # so that both are seen as the one rename they are
 
-    def _tell_blind(self, error: OSError) -> None:
+    def _go_blind(self, error: OSError) -> None:
+        """No watch is to be had. The one that was begun stays open: somebody may be polling it."""
+        self._blind = True
         log.warning(
             "%s cannot be watched (%s), so it is compared every %g s; raise fs.inotify.max_user_watches "
             "and max_user_instances.",
@@ -197,6 +216,7 @@ class DirectoryWatch:
     def __init__(self, dirt: Dirt, notify: Callable[[], None]) -> None:
         self._dirt = dirt
         self._notify = notify
+        dirt.begin()
         self._stop_reader, self._stop_writer = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name="memfs-folder", daemon=True)
         self._thread.start()
@@ -223,6 +243,6 @@ class DirectoryWatch:
                 return
             with suppress(OSError, LeftAlone):
                 self._dirt.listen()
-            told = self._dirt.wait_for_next() == 0.0 or self._dirt.fileno() is None
+            told = self._dirt.wait_for_next() == 0.0 or self._dirt.is_blind
             if told:
                 self._notify()

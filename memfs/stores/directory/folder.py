@@ -174,10 +174,10 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def stage(self, content: bytes, mtime_ns: int, mode: int, durable: bool) -> tuple[str, int]:
-        """A new file in ``.meta/staged``; its name, which holds its inode's number, and a descriptor of it.
+    def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, int]:
+        """A new file in ``.meta/staged``, on the disk; its name, which says its inode, and its inode.
 
-        *durable*: its bytes are on the disk.
+        Mode and owner are those of *like*, as far as this user may give them, else this user's alone.
         """
         unfinished = f"{UNFINISHED}{os.urandom(6).hex()}"
         descriptor = os.open(unfinished, _NEW, 0o600, dir_fd=self.staged)
@@ -185,19 +185,20 @@ class Folder:
         try:
             write_all(descriptor, content)
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-            if mode != 0o600:
-                os.fchmod(descriptor, mode)
-            name = f"new-{os.fstat(descriptor).st_ino}"
+            made = os.fstat(descriptor)
+            if like is not None:
+                _make_alike(descriptor, made, like)
+            name = f"new-{made.st_ino}"
             os.rename(unfinished, name, src_dir_fd=self.staged, dst_dir_fd=self.staged)
-            if durable:
-                os.fsync(descriptor)
+            os.fsync(descriptor)
         except BaseException:
-            os.close(descriptor)
             for leftover in (unfinished, name):
                 with suppress(OSError):
                     os.unlink(leftover, dir_fd=self.staged)
             raise
-        return name, descriptor
+        finally:
+            os.close(descriptor)
+        return name, made.st_ino
 
     def discard(self, name: str, inode: int | None = None) -> bool:
         """Remove what is called *name* in ``.meta/staged``; False where it is another than *inode*."""
@@ -311,6 +312,15 @@ def check_plain(found: os.stat_result) -> None:
         stat.S_IFSOCK: "a socket",
     }
     raise LeftAlone(kinds.get(stat.S_IFMT(found.st_mode), "a device"))
+
+
+def _make_alike(descriptor: int, made: os.stat_result, like: os.stat_result) -> None:
+    mode = stat.S_IMODE(like.st_mode) & 0o777
+    if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
+        with suppress(PermissionError):  # only root may, and only root needs to
+            os.fchown(descriptor, like.st_uid, like.st_gid)
+    if stat.S_IMODE(made.st_mode) != mode:
+        os.fchmod(descriptor, mode)
 
 
 def move(source: int, old: str, target: int, new: str) -> None:

@@ -6,18 +6,14 @@ import errno
 import hashlib
 import logging
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import suppress
 
-from memfs.port.change import Change, Origin, Put
+from memfs.port.change import Change, Origin
 from memfs.port.names import ROOT
 from memfs.stores.directory import steps
-from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, Signature, look, read
+from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, look, read
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
-
-_PLAIN_MODES = 0o777
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +38,6 @@ class Placement:
         self._change = change
         self._leaving: dict[str, Page] = {}
         self._replaced: dict[str, Page] = {}
-        self._staged: dict[str, tuple[Put, int]] = {}
         self._steps: list[Step] = []
         self._done: list[Step] = []
         self._made: list[str] = []
@@ -63,7 +58,7 @@ class Placement:
                 differing.add(place)
         return differing
 
-    def stage(self, origin: Origin, durable: bool) -> list[Step]:
+    def stage(self, origin: Origin) -> list[Step]:
         """Write what is new to ``.meta/staged``; the steps that are to be taken."""
         change = self._change
         for number, remove in enumerate(change.removes):
@@ -79,15 +74,9 @@ class Placement:
             place = place_of(put.path)
             there = self._status(place) if place in self._replaced else None
             mtime_ns = origin.time_ns if put.mtime_ns is None else put.mtime_ns
-            mode = 0o600 if there is None else stat.S_IMODE(there.st_mode) & _PLAIN_MODES
-            name, descriptor = self._folder.stage(put.content, mtime_ns, mode, durable)
-            self._staged[name] = put, descriptor
-            found = os.fstat(descriptor)
-            if there is not None and (there.st_uid, there.st_gid) != (found.st_uid, found.st_gid):
-                with suppress(PermissionError):  # only root may, and only root needs to
-                    os.fchown(descriptor, there.st_uid, there.st_gid)
+            name, inode = self._folder.stage(put.content, mtime_ns, there)
             kind: steps.Kind = "place" if there is None else "exchange"
-            self._steps.append(Step(kind, name, place, "", found.st_ino))
+            self._steps.append(Step(kind, name, place, "", inode))
         return self._steps
 
     def carry_out(self) -> set[str]:
@@ -115,15 +104,17 @@ class Placement:
                 raise OvertakenError(new_place)
             page = self._leaving[place_of(move.file.path)]
             self._pages.put(page._replace(place=new_place, signature=signature, fresh=True))
-        for put, descriptor in self._staged.values():
-            content = put.content or b""
-            signature = Signature.of(os.fstat(descriptor))
+        staged = {step.place: step.inode for step in self._steps if step.kind in ("place", "exchange")}
+        for put in self._change.puts:
+            place, content = place_of(put.path), put.content or b""
+            signature = self._folder.look(place)
+            if signature is None or signature.inode != staged[place]:
+                raise OvertakenError(place)
             digest = hashlib.sha256(content).digest()
-            self._pages.put(page_of(place_of(put.path), put.id, signature, content, digest))
+            self._pages.put(page_of(place, put.id, signature, content, digest))
 
     def finish(self) -> None:
         """The change stands: let go of what it replaced, and of the directories that it emptied."""
-        self._close()
         for step in self._steps:
             if step.kind in ("take", "exchange"):
                 self._folder.discard(step.staged)
@@ -132,7 +123,6 @@ class Placement:
 
     def undo(self) -> None:
         """Have the folder as it was."""
-        self._close()
         steps.undo(self._folder, self._done)
         for step in self._steps:
             if step.staged and not self._folder.discard(step.staged, step.inode):
@@ -143,12 +133,6 @@ class Placement:
                 )
         for place in reversed(self._made):
             self._folder.remove_empty(place)
-
-    def _close(self) -> None:
-        for name, (put, descriptor) in self._staged.items():
-            if descriptor >= 0:
-                os.close(descriptor)
-            self._staged[name] = put, -1
 
     def _expect(self, place: str, expected: dict[str, Page], differing: set[str]) -> None:
         """Note the page at *place*, and whether the file there is what it says."""

@@ -243,7 +243,7 @@ class DirectoryStore:
         ledger, pages = self._ledger, self._pages
         intended = False
         try:
-            planned = placement.stage(origin, durable=True)
+            planned = placement.stage(origin)
             several = len(planned) > 1
             if several:
                 pages.intend(planned)
