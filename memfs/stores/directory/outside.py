@@ -68,6 +68,7 @@ class Outside:
             page = self._pages.at(place)
             if page is None or place in due.written or self._look(place) != page.signature:
                 return False
+            self.left.pop(place, None)
         return True
 
     def compare(self, due: Due, policy: Policy, version: int) -> Taken:
