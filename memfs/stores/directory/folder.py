@@ -33,14 +33,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _renameat2 = _libc.renameat2
 _renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
 _OPENAT2 = 437
-_BENEATH, _NO_SYMLINKS = 0x08, 0x04
+_BENEATH, _NO_SYMLINKS, _NO_OTHER_MOUNT = 0x08, 0x04, 0x01
 
 
 class _OpenHow(ctypes.Structure):
     _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
 
 
-_HOW = _OpenHow(_DIRECTORY, 0, _BENEATH | _NO_SYMLINKS)
+_HOW = _OpenHow(_DIRECTORY, 0, _BENEATH | _NO_SYMLINKS | _NO_OTHER_MOUNT)
 
 
 class Signature(NamedTuple):
@@ -79,6 +79,7 @@ class Folder:
         self.root = self.meta = self.staged = -1
         try:
             self.root = os.open(path, _DIRECTORY | os.O_NOFOLLOW)
+            self._device = os.fstat(self.root).st_dev
             self.meta = self._made(self.root, META)
             self.staged = self._made(self.meta, STAGED)
         except InTheWayError as reason:
@@ -148,10 +149,12 @@ class Folder:
                             found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                         except FileNotFoundError:
                             continue
-                        if stat.S_ISDIR(found.st_mode):
-                            pending.append(below)
-                        else:
+                        if not stat.S_ISDIR(found.st_mode):
                             yield below, found
+                        elif found.st_dev == self._device:
+                            pending.append(below)
+                        elif leaving_out is not None:
+                            leaving_out(below, LeftAlone("another file system"))
             except (FileNotFoundError, LeftAlone):
                 continue  # it has changed meanwhile; the directory above tells what it is now
             except PermissionError:
@@ -163,14 +166,6 @@ class Folder:
         try:
             with self.holder(place) as (directory, name):
                 return look(directory, name)
-        except FileNotFoundError:
-            return None
-
-    def read(self, place: str) -> tuple[Signature, bytes] | None:
-        """The plain file at *place*, or None where nothing is. It may be about to be written."""
-        try:
-            with self.holder(place) as (directory, name):
-                return read(directory, name)
         except FileNotFoundError:
             return None
 
@@ -230,7 +225,11 @@ class Folder:
 
     def _opened(self, parent: int, name: str, place: str, made: list[str] | None) -> int:
         try:
-            return open_folder(parent, name, _DIRECTORY)
+            opened = open_folder(parent, name, _DIRECTORY)
+            if os.fstat(opened).st_dev != self._device:
+                os.close(opened)
+                raise LeftAlone("another file system", place)
+            return opened
         except InTheWayError as reason:
             raise LeftAlone(str(reason), place) from None
         except FileNotFoundError:
@@ -263,6 +262,11 @@ def _open_beneath(root: int, place: str) -> int | None:
     return opened if opened >= 0 else None
 
 
+def parent_of(place: str) -> str:
+    """The place of the directory that holds *place*; empty is the folder."""
+    return place.rpartition("/")[0]
+
+
 def look(directory: int, name: str) -> Signature | None:
     """As :meth:`Folder.look`, in an open directory."""
     try:
@@ -273,8 +277,11 @@ def look(directory: int, name: str) -> Signature | None:
     return Signature.of(found)
 
 
-def read(directory: int, name: str) -> tuple[Signature, bytes] | None:
-    """As :meth:`Folder.read`, in an open directory."""
+def read(directory: int, name: str, most: int | None = None) -> tuple[Signature, bytes] | None:
+    """The plain file *name* in an open directory, or None where nothing is. It may be about to be written.
+
+    One of more than *most* bytes is :class:`LeftAlone`.
+    """
     # Looked at first, for to open a FIFO or a device may already do something.
     if look(directory, name) is None:
         return None
@@ -289,6 +296,8 @@ def read(directory: int, name: str) -> tuple[Signature, bytes] | None:
     try:
         found = os.fstat(descriptor)
         check_plain(found)
+        if most is not None and found.st_size > most:
+            raise LeftAlone(f"larger than the {most} bytes a memory may have")
         pieces = []
         while piece := os.read(descriptor, max(found.st_size + 1, 4096)):
             pieces.append(piece)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -31,44 +32,43 @@ def open_directory(
 ) -> tuple[DirectoryStore, bool]:
     """The store of the folder *path*, which is its one scope, and whether it was made one here.
 
-    A new one has the rules of *policy*, with more room where the files that are there need it; the rules
-    *named* stay as they are. Raises StoreError, and OpenError for another scope's name and for rules
-    that have no room for the files.
+    A new one has the rules of *policy*. Where it holds files, there is room for many times as many, and
+    none of them leaves by itself: nobody's notes are to go because they were opened here. The rules
+    *named* stay as they are. Raises StoreError, and OpenError for another scope's name and for rules that
+    have no room for the files.
     """
     check_library()
     make_directory(path)
     folder = Folder(path)
-    try:
-        # By its descriptor, so that nobody can lead us elsewhere by putting a link in the place of .meta.
-        files = ScopeFiles(Path(f"/proc/self/fd/{folder.meta}"), scope_name, STEM, path / META)
+    # By its descriptor, so that nobody can lead us elsewhere by putting a link in the place of .meta.
+    files = ScopeFiles(Path(f"/proc/self/fd/{folder.meta}"), scope_name, STEM, path / META)
+    with ExitStack() as undoing:
+        undoing.callback(folder.close)
         with folder_errors(path):
             if not os.path.lexists(files.database):
                 policy = _with_room(folder, policy, named)
-        gate = Gate(files.lock, files.shown.with_suffix(".lock"))
-        try:
-            made = ensure_database(files, gate, scope_name, policy)
-            ledger = SqliteStore(files, gate, scope_name, relaxed=True)
-        except BaseException:
-            gate.close()
-            raise
-    except BaseException:
-        folder.close()
-        raise
-    store = None
-    try:
+        ledger, made = _open_ledger(files, scope_name, policy)
+        undoing.callback(ledger.close)
         _check_name(ledger, path, scope_name)
         with storage_errors():
             Pages(ledger.connection).make()
         store = DirectoryStore(folder, files, ledger, relaxed)
+        undoing.pop_all()
+        undoing.callback(store.close)
         store.begin()
-    except BaseException:
-        if store is not None:
-            store.close()
-        else:
-            ledger.close()
-            folder.close()
-        raise
+        undoing.pop_all()
     return store, made
+
+
+def _open_ledger(files: ScopeFiles, scope_name: str, policy: Policy) -> tuple[SqliteStore, bool]:
+    """The store of the history and the state. It is relaxed: what must be durable is synced by name."""
+    gate = Gate(files.lock, files.shown.with_suffix(".lock"))
+    try:
+        made = ensure_database(files, gate, scope_name, policy)
+        return SqliteStore(files, gate, scope_name, relaxed=True), made
+    except BaseException:
+        gate.close()
+        raise
 
 
 def _check_name(ledger: SqliteStore, path: Path, scope_name: str) -> None:
@@ -100,7 +100,8 @@ def _with_room(folder: Folder, policy: Policy, named: Container[str]) -> Policy:
                 f"The folder {folder.path} holds more than the limit {item.name} of {have} allows "
                 f"({need}); name a larger one.",
             )
-    return replace(policy, limits=limits)
+    refuses = policy.eviction == "delete" and "eviction" not in named
+    return replace(policy, limits=limits, eviction="refuse" if refuses else policy.eviction)
 
 
 def _rounded(number: int) -> int:

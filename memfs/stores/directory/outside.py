@@ -11,14 +11,16 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
+from memfs.port.buckets import layout_violation, move_operation
 from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
 from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
 from memfs.stores.directory.dirt import SETTLE, Dirt, Due
-from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain
+from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, look, parent_of, read
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.sqlite import rows
 
@@ -79,8 +81,9 @@ class Outside:
             known |= {page.place: page for page in self._pages.below(directory)}
             self._forget_below(directory)
             found |= self._walk(directory, policy)
-        self._add_conflicting(found, known)
-        taken = _Differences()
+        if "" not in due.directories:
+            self._add_conflicting(found, known)
+        different = []
         for place in known | found:
             page, signature = known.get(place), found.get(place)
             looked_at = place in due.places and place not in due.written
@@ -89,7 +92,10 @@ class Outside:
             changed = page is None or page.signature != signature
             if signature is not None and changed and place not in due.places:
                 _let_settle(signature)
-            here = None if signature is None else self._read(place, policy)
+            different.append(place)
+        taken = _Differences()
+        for place, here in self._read_each(different, policy):
+            page = known.get(place)
             if here is not None and page is not None:
                 same = here.digest == page.digest
                 (taken.refreshed if same else taken.changed).append((page, here))
@@ -97,12 +103,12 @@ class Outside:
                 taken.appeared.append(here)
             elif page is not None:
                 taken.vanished.append(page)
-        return taken.as_change(version)
+        return taken.as_change(policy, version)
 
     def fault_at(self, place: str, policy: Policy) -> str | None:
         """The sentence about what is left alone at *place* or above it, or None."""
-        at, names = "", place.split("/")
-        for name in names:
+        at = ""
+        for name in place.split("/"):
             at = f"{at}/{name}" if at else name
             try:
                 with self._folder.holder(at) as (directory, last):
@@ -111,7 +117,8 @@ class Outside:
                     continue
                 check_plain(found)
                 if at == place and not _cannot_be_named(place, policy):
-                    self._content(place, policy)
+                    with self._folder.holder(place) as (directory, last):
+                        _read(directory, last, place, policy)
                 return None
             except LeftAlone as reason:
                 return f"{self._folder.path / at} is {reason}; memfs leaves it alone, so move it away first."
@@ -167,39 +174,33 @@ class Outside:
             if signature is not None:
                 yield place, signature
 
-    def _read(self, place: str, policy: Policy) -> _Here | None:
-        """The file at *place*, if it can be a memory."""
+    def _read_each(self, places: Iterable[str], policy: Policy) -> Iterator[tuple[str, _Here | None]]:
+        """Each of *places* with what is there, or None where nothing is that can be a memory."""
+        for parent, group in groupby(places, parent_of):
+            below = list(group)
+            try:
+                with self._folder.directory(parent) as directory:
+                    for place in below:
+                        yield place, self._read_or_leave(directory, place, policy)
+            except (FileNotFoundError, LeftAlone):
+                yield from ((place, None) for place in below)
+
+    def _read_or_leave(self, directory: int, place: str, policy: Policy) -> _Here | None:
+        name = place.rpartition("/")[2]
         try:
-            found = self._content(place, policy)
+            here = _read(directory, name, place, policy)
         except LeftAlone as reason:
             self._leave(place, reason)
             return None
-        if found is None:
-            return None
-        signature, content = found
-        if len(content) != signature.size or self._look(place) != signature:
+        if here is not None and not _is_settled(directory, name, here):
             self._dirt.note_later(place)  # what comes next is a version of its own
-        return _Here(place, signature, content, hashlib.sha256(content).digest())
-
-    def _content(self, place: str, policy: Policy) -> tuple[Signature, bytes] | None:
-        """The file at *place*; :class:`LeftAlone` for what no memory can hold."""
-        signature = self._folder.look(place)
-        most = min(policy.limits.max_file_bytes, policy.limits.max_total_bytes)
-        if signature is not None and signature.size > most:
-            raise LeftAlone(f"larger than the {most} bytes a memory may have")
-        found = self._folder.read(place)
-        if found is not None:
-            try:
-                found[1].decode()
-            except UnicodeDecodeError:
-                raise LeftAlone("no valid UTF-8") from None
-        return found
+        return here
 
     def _leave(self, place: str, reason: LeftAlone) -> None:
         self.left[place] = str(reason)
         if self._told.get(place) != str(reason):
             self._told[place] = str(reason)
-            log.warning("%s is %s; it is left as it is.", self._folder.path / place, reason)
+            log.info("%s is %s; it is left as it is.", self._folder.path / place, reason)
 
     def _forget_below(self, directory: str) -> None:
         def inside(place: str) -> bool:
@@ -225,7 +226,7 @@ class _Differences:
         self.refreshed: list[tuple[Page, _Here]] = []
         self.vanished: list[Page] = []
 
-    def as_change(self, version: int) -> Taken:
+    def as_change(self, policy: Policy, version: int) -> Taken:
         """A file that vanished and one that appeared are one that moved, if file and bytes are the same."""
         moved = {(page.signature.inode, page.digest): page for page in self.vanished}
         moves, puts = list[tuple[Page, _Here]](), list[tuple[_Here, Put]]()
@@ -243,7 +244,7 @@ class _Differences:
         gone = list(moved.values())
         change = Change(
             removes=tuple(Remove(_file(page), evicted=False) for page in gone),
-            moves=tuple(Move(_file(page), f"{ROOT}/{here.place}") for page, here in moves),
+            moves=tuple(_move(page, here, policy) for page, here in moves),
             puts=tuple(put for _, put in sorted(puts, key=lambda item: item[0].signature.mtime_ns)),
         )
         pages = [_page(here, page.id) for page, here in (*moves, *self.refreshed)]
@@ -251,9 +252,33 @@ class _Differences:
         return Taken(change, [page.place for page in (*gone, *(page for page, _ in moves))], pages)
 
 
+def _read(directory: int, name: str, place: str, policy: Policy) -> _Here | None:
+    """The file *name*, or None where nothing is; :class:`LeftAlone` for what no memory can hold."""
+    found = read(directory, name, min(policy.limits.max_file_bytes, policy.limits.max_total_bytes))
+    if found is None:
+        return None
+    signature, content = found
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        raise LeftAlone("no valid UTF-8") from None
+    return _Here(place, signature, content, hashlib.sha256(content).digest())
+
+
+def _is_settled(directory: int, name: str, here: _Here) -> bool:
+    try:
+        return len(here.content) == here.signature.size and look(directory, name) == here.signature
+    except LeftAlone:
+        return False
+
+
 def _cannot_be_named(place: str, policy: Policy) -> bool:
     path = f"{ROOT}/{place}"
-    return path_error(path) is not None or extension_of(path) not in policy.extensions
+    return (
+        path_error(path) is not None
+        or extension_of(path) not in policy.extensions
+        or layout_violation(path, policy.layout) is not None
+    )
 
 
 def _let_settle(signature: Signature) -> None:
@@ -265,6 +290,11 @@ def _let_settle(signature: Signature) -> None:
 
 def _file(page: Page) -> File:
     return File(page.id, f"{ROOT}/{page.place}", page.signature.size, page.signature.mtime_ns, 0)
+
+
+def _move(page: Page, here: _Here, policy: Policy) -> Move:
+    old, new_path = _file(page), f"{ROOT}/{here.place}"
+    return Move(old, new_path, move_operation(old.path, new_path, policy))
 
 
 def _put(here: _Here, file_id: int, operation: PutOperation) -> Put:

@@ -87,11 +87,11 @@ class Pages:
         found = self._select(f"{_PAGES} WHERE path > ? AND path < ?", (f"{place}/", f"{place}0"))
         return [_page(row) for row in found]
 
-    def put(self, page: Page) -> None:
-        """Record *page*, in the place of an earlier one there."""
-        self._connection.execute(
+    def put(self, pages: Iterable[Page]) -> None:
+        """Record *pages*, in the place of earlier ones there."""
+        self._connection.executemany(
             "INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (page.place, page.id, *page.signature, page.fresh, page.digest, page.title),
+            [(page.place, page.id, *page.signature, page.fresh, page.digest, page.title) for page in pages],
         )
 
     def drop(self, place: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from memfs.port.change import Change, Origin
 from memfs.port.names import ROOT
 from memfs.stores.directory import steps
-from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, look, read
+from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, look, parent_of, read
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
 
@@ -95,6 +95,7 @@ class Placement:
 
     def record(self) -> None:
         """Bring the pages in step with the folder."""
+        pages: list[Page] = []
         for place in self._leaving:
             self._pages.drop(place)
         for move in self._change.moves:
@@ -103,7 +104,7 @@ class Placement:
             if signature is None:
                 raise OvertakenError(new_place)
             page = self._leaving[place_of(move.file.path)]
-            self._pages.put(page._replace(place=new_place, signature=signature, fresh=True))
+            pages.append(page._replace(place=new_place, signature=signature, fresh=True))
         staged = {step.place: step.inode for step in self._steps if step.kind in ("place", "exchange")}
         for put in self._change.puts:
             place, content = place_of(put.path), put.content or b""
@@ -111,7 +112,8 @@ class Placement:
             if signature is None or signature.inode != staged[place]:
                 raise OvertakenError(place)
             digest = hashlib.sha256(content).digest()
-            self._pages.put(page_of(place, put.id, signature, content, digest))
+            pages.append(page_of(place, put.id, signature, content, digest))
+        self._pages.put(pages)
 
     def finish(self) -> None:
         """The change stands: let go of what it replaced, and of the directories that it emptied."""
@@ -179,11 +181,6 @@ class Placement:
 def place_of(path: str) -> str:
     """The place of a path of the port."""
     return path[len(ROOT) + 1 :]
-
-
-def parent_of(place: str) -> str:
-    """The place of the directory that holds *place*; empty is the folder."""
-    return place.rpartition("/")[0]
 
 
 def sweep(folder: Folder, pages: Pages) -> Iterator[str]:

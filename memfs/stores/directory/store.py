@@ -225,8 +225,7 @@ class DirectoryStore:
         taken = self._outside.compare(due, ledger.policy(), head + 1)
         for place in taken.gone:
             pages.drop(place)
-        for page in taken.pages:
-            pages.put(page)
+        pages.put(taken.pages)
         change = taken.change
         is_change = bool(change.removes or change.moves or change.puts)
         if is_change:

@@ -46,7 +46,9 @@ class Gate:
 
     def _open(self) -> int:
         try:
-            if self._path.exists() and not self._path.is_file():  # before it is opened: a device may act on it
+            if (
+                self._path.exists() and not self._path.is_file()
+            ):  # before it is opened: a device may act on it
                 raise UnsafeStorage(f"{self._shown} is no ordinary file; it was left as it is.")
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:

@@ -21,8 +21,11 @@ GENEROUS = 20.0
 def open_folder(
     folder: Path, relaxed: bool = False, limits: Limits | None = None
 ) -> tuple[Memory, DirectoryStore]:
-    """A memory over the directory store in *folder*, and that store; closing the memory closes both."""
-    named = () if limits is None else ("max_files", "max_total_bytes", "max_file_bytes")
+    """A memory over the directory store in *folder*, and that store; closing the memory closes both.
+
+    With *limits*, they stay as they are, and the earliest writes leave where there is no room.
+    """
+    named = () if limits is None else ("max_files", "max_total_bytes", "max_file_bytes", "eviction")
     store, _ = open_directory(folder, SCOPE, Policy(limits or Limits()), relaxed, named)
     return Memory(store, OURS), store
 
