@@ -17,6 +17,7 @@ from benchmarks import goals, report
 from benchmarks.changes import CHANGES
 from benchmarks.costs import Costs, measure_costs
 from benchmarks.figures import Figures
+from benchmarks.folder import folder_figures
 from benchmarks.goals import Verdict
 from benchmarks.layout import layout_curves
 from benchmarks.operations import Operation, Stage
@@ -52,6 +53,9 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     parser.add_argument(
         "--layout", action="store_true", help="only what the layout's functions cost (seconds)"
     )
+    parser.add_argument(
+        "--folder", action="store_true", help="only the directory store: a replace beside the same by hand"
+    )
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -65,6 +69,10 @@ def main(argv: Sequence[str], description: str) -> int:
         print(layout_curves())
         return 0
     signal.signal(signal.SIGTERM, _leave)
+    if wanted.folder:
+        with workdir(wanted) as work:
+            print(folder_figures(work))
+        return 0
     if wanted.install_peers:
         install_peers()
     with workdir(wanted) as work:
