@@ -18,7 +18,7 @@ from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
 
 DEFAULT_SCOPE = "default"
-KINDS = "simple: (in this process), sqlite:PATH (a directory)"
+KINDS = "simple: (in this process), sqlite:PATH (a directory), directory:PATH (a folder of plain files)"
 
 
 def open_memory(
@@ -34,12 +34,13 @@ def open_memory(
 ) -> Memory:
     """Open the memory port on one scope of a store; the scope is made if there is none.
 
-    *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"simple:"`` (in this process only),
-    or None for the user's default store. The rules of a scope are recorded with it: those that are
-    named make those of a new one; for one that exists they may be left out, and others than the
-    recorded are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension
-    ``.html`` and the eviction ``"archive"``, where no others are named. *actor* is the name that the
-    history gives to this caller, by default the program's. Changes are durable when ``execute`` returns.
+    *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"directory:PATH"`` (a folder of plain
+    files, which become memories as they are), ``"simple:"`` (in this process only), or None for the
+    user's default store. The rules of a scope are recorded with it: those that are named make those of a
+    new one; for one that exists they may be left out, and others than the recorded are refused. The
+    layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension ``.html`` and the eviction
+    ``"archive"``, where no others are named. *actor* is the name that the history gives to this caller,
+    by default the program's. Changes are durable when ``execute`` returns.
 
     Raises :class:`OpenError` for a bad name, limit or URL, and for a store that cannot be opened.
     """
@@ -65,7 +66,7 @@ def open_with(
         raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
     policy = Policy.from_json(wanted)
     try:
-        store, made = _open_store(url, scope, policy, relaxed)
+        store, made = _open_store(url, scope, policy, wanted, relaxed)
         try:
             memory = Memory(store, current_actor(actor))
         except BaseException:
@@ -101,17 +102,17 @@ def current_actor(program: str | None = None) -> Actor:
 def canonical_url(url: str | None) -> str:
     """*url* with everything it leaves open filled in, so that it means the same in any directory."""
     kind, path = _parsed(url)
-    return "simple:" if kind == "simple" else f"sqlite:{path}"
+    return "simple:" if kind == "simple" else f"{kind}:{path}"
 
 
-def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> tuple[Store, bool]:
+def _open_store(
+    url: str | None, scope: str, policy: Policy, wanted: Mapping[str, Any], relaxed: bool
+) -> tuple[Store, bool]:
     kind, path = _parsed(url)
     if kind == "simple":
         from memfs.stores.simple import SimpleStore
 
         return SimpleStore(scope, policy), True
-    from memfs.stores.sqlite import open_sqlite
-
     mount = memfs_mount_above(str(path))
     if mount is not None:
         raise OpenError(
@@ -120,6 +121,12 @@ def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> t
         )
     if not is_well_formed(str(path)):
         raise OpenError(ErrorCode.INVALID_ARGUMENT, "The store's path is no UTF-8; choose another directory.")
+    if kind == "directory":
+        from memfs.stores.directory import open_directory
+
+        return open_directory(path, scope, policy, relaxed, wanted)
+    from memfs.stores.sqlite import open_sqlite
+
     return open_sqlite(path, scope, policy, relaxed)
 
 
@@ -133,9 +140,9 @@ def _parsed(url: str | None) -> tuple[str, Path]:
                 ErrorCode.INVALID_ARGUMENT, "A simple: store takes no path; it ends with its process."
             )
         return kind, Path()
-    if colon and kind == "sqlite":
+    if colon and kind in ("sqlite", "directory"):
         if not path or "\0" in path:
-            raise OpenError(ErrorCode.INVALID_ARGUMENT, "Name the store's directory, as in sqlite:PATH.")
+            raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
         return kind, Path(resolve(os.path.expanduser(path)))
     raise OpenError(
         ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."

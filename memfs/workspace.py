@@ -8,25 +8,21 @@ is complete and only where nothing has that name, and of what is there already n
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
+
+from memfs.nofollow import FOLDER, READ, InTheWayError, is_regular, open_folder, write_all
 
 STUB = b"# Memory\n"
 EMPTY_PAGE_INDEX = b'{"version":1,"pages":{}}\n'
 
 _LINKED_FROM = "/proc/self/fd"
 _BLOCK = 1 << 20
-# O_PATH: to find a name in a directory takes no right to read it, and /home often gives none.
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CLOEXEC
-# Without O_NONBLOCK, a FIFO that took the file's place in this instant would hold us for ever.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +59,6 @@ class _Folder(NamedTuple):
         return os.path.join(self.path, name)
 
 
-class _InTheWayError(Exception):
-    """Something else holds a place."""
-
-
 def _ensure_index(workspace: _Folder, memory: _Folder) -> None:
     with _one_warning(memory.place("index.md")):
         if _is_file(memory, "index.md"):
@@ -78,7 +70,7 @@ def _ensure_index(workspace: _Folder, memory: _Folder) -> None:
             _new_file(memory, "index.md") as file,
         ):
             if old is None:
-                _write(file, STUB)
+                write_all(file, STUB)
             else:
                 _copy(old, file)
 
@@ -92,7 +84,7 @@ def _ensure_page_index(memory: _Folder) -> None:
     ):
         if not _is_file(meta, "index.json"):
             with _new_file(meta, "index.json") as file:
-                _write(file, EMPTY_PAGE_INDEX)
+                write_all(file, EMPTY_PAGE_INDEX)
 
 
 @contextmanager
@@ -100,7 +92,7 @@ def _one_warning(place: str) -> Iterator[None]:
     """Whatever goes wrong in here is one warning about *place*, and ends what is in here."""
     try:
         yield
-    except _InTheWayError as reason:
+    except InTheWayError as reason:
         log.warning("%s is %s; it is left as it is.", place, reason)
     except OSError as error:
         log.warning("%s could not be used: %s.", place, error.strerror)
@@ -123,7 +115,7 @@ def _split(path: str) -> tuple[str, str]:
 
 @contextmanager
 def _holder(path: str) -> Iterator[int]:
-    descriptor = os.open(path, _FOLDER)
+    descriptor = os.open(path, FOLDER)
     try:
         yield descriptor
     finally:
@@ -134,24 +126,15 @@ def _holder(path: str) -> Iterator[int]:
 def _folder(parent: int, name: str, path: str) -> Iterator[_Folder]:
     """The folder *name*, made if nothing is there."""
     try:
-        descriptor = _open_folder(parent, name)
+        descriptor = open_folder(parent, name)
     except FileNotFoundError:
         with suppress(FileExistsError):  # another process was first
             os.mkdir(name, 0o700, dir_fd=parent)
-        descriptor = _open_folder(parent, name)
+        descriptor = open_folder(parent, name)
     try:
         yield _Folder(descriptor, path)
     finally:
         os.close(descriptor)
-
-
-def _open_folder(parent: int, name: str) -> int:
-    try:
-        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise _InTheWayError("a link, or no folder") from None
-        raise
 
 
 # --- files -----------------------------------------------------------------------------------------
@@ -163,13 +146,7 @@ def _is_file(folder: _Folder, name: str) -> bool:
         found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return _is_regular(found)
-
-
-def _is_regular(found: os.stat_result) -> bool:
-    if not stat.S_ISREG(found.st_mode):
-        raise _InTheWayError("a link, or no regular file")
-    return True
+    return is_regular(found)
 
 
 @contextmanager
@@ -179,9 +156,9 @@ def _old_memory(workspace: _Folder) -> Iterator[int | None]:
     if not _is_file(workspace, "MEMORY.md"):
         yield None
         return
-    descriptor = os.open("MEMORY.md", _READ, dir_fd=workspace.descriptor)
+    descriptor = os.open("MEMORY.md", READ, dir_fd=workspace.descriptor)
     try:
-        _is_regular(os.fstat(descriptor))
+        is_regular(os.fstat(descriptor))
         yield descriptor
     finally:
         os.close(descriptor)
@@ -226,10 +203,5 @@ def _copy(source: int, target: int) -> None:
     """Copy what *source* holds now; a program that keeps appending to it must not keep us."""
     left = os.fstat(source).st_size
     while left > 0 and (block := os.read(source, min(left, _BLOCK))):
-        _write(target, block)
+        write_all(target, block)
         left -= len(block)
-
-
-def _write(target: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(target, content) :]

@@ -117,8 +117,13 @@ def _expression(text: str) -> str:
 def _declare_memory(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("which memory")
     group.add_argument("--memory", metavar="NAME", help="a configured one")
-    group.add_argument("--store", metavar="URL", help="sqlite:PATH or simple:")
+    group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH or simple:")
     group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
+    group.add_argument(
+        "--workspace",
+        action="store_true",
+        help="directory:PATH is an agent's workspace: take its memory/, made when missing",
+    )
 
 
 def _declare_rules(parser: ArgumentParser, title: str) -> None:
@@ -449,6 +454,7 @@ COMMANDS = {
                 "memfs init ~/agents/ada", _init),
     "mount": Row("memfs.cli.mount", "mount a memory as a directory",
                  "memfs mount ~/memories --store sqlite:~/agent --scope work\n"
+                 "  memfs mount ~/memories --store directory:~/agents/ada --workspace\n"
                  r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
     "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
                    "memfs unmount ~/memories", _unmount),

@@ -60,11 +60,16 @@ def configuration(options: Namespace) -> Configured | None:
 
 def named(options: Namespace, found: Configured | None) -> Chosen | None:
     """The memory that ``--memory`` (with *found* configured), ``--store`` or ``--scope`` name, or None."""
+    store, scope = options.store, options.scope
     if found is not None:
-        return Chosen(canonical_url(found.store), found.scope or DEFAULT_SCOPE)
-    if options.store is None and options.scope is None:
+        store, scope = found.store, found.scope or None
+    elif store is None and scope is None and not options.workspace:
         return None
-    return Chosen(canonical_url(options.store), DEFAULT_SCOPE if options.scope is None else options.scope)
+    if options.workspace:
+        from memfs.cli.workspace import workspace_store
+
+        store = workspace_store(store)
+    return Chosen(canonical_url(store), DEFAULT_SCOPE if scope is None else scope)
 
 
 def choose(options: Namespace, path: str | None = None) -> Chosen:

@@ -94,6 +94,7 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
                 "max_files": limits.max_files,
                 "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
+                **memory.report(),
             } | _history(memory)
     except OpenError as error:
         return {"fault": error.error.message}
@@ -135,7 +136,7 @@ def _told(mount: dict[str, Any]) -> str:
     if mount.get("history_since"):
         since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
         lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")
-    lines += _told_of_report(mount)
+    lines += _told_of_folder(mount) + _told_of_report(mount)
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")
     if mount["state"] != Health.ALIVE:
@@ -143,6 +144,16 @@ def _told(mount: dict[str, Any]) -> str:
     if mount["state"] == Health.DEAD:
         lines.append("  its daemon has ended; `memfs mount` replaces it, `memfs unmount` takes it away")
     return "\n".join(lines)
+
+
+def _told_of_folder(mount: dict[str, Any]) -> list[str]:
+    """What of a folder that is the store is no memory."""
+    lines = []
+    if mount.get("unnamed"):
+        lines.append(f"  beside   {mount['unnamed']} with names that memfs cannot hold")
+    if mount.get("unsafe"):
+        lines.append(f"  unsafe   {mount['unsafe']} left alone (links, no UTF-8, too large); see the log")
+    return lines
 
 
 def _told_of_report(mount: dict[str, Any]) -> list[str]:

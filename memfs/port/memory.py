@@ -28,7 +28,7 @@ from memfs.port.receipts import Failure, Result, Success
 from memfs.port.restoring import plan_restore_archived
 from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Record, Store, VersionMismatch, Watch
+from memfs.port.store import Busy, Record, Shared, Store, VersionMismatch, Watch
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
@@ -281,6 +281,10 @@ class Memory:
         """Call *notify* from another thread soon after somebody else changed the scope."""
         return self._store.watch(notify)
 
+    def report(self) -> Mapping[str, int]:
+        """What the store has to say of files that are no memories; see :meth:`Shared.report`."""
+        return self._store.report() if isinstance(self._store, Shared) else {}
+
     @property
     def waits(self) -> bool:
         """Whether a commit may wait for a disk or a network."""
@@ -340,7 +344,7 @@ class Memory:
                 if self._closed:
                     return Failure(command.name, _CLOSED)
                 self._take_in([])
-                answer = plan(self._snapshot, command, self.read, time.time_ns())
+                answer = self._or_unsafe(plan(self._snapshot, command, self.read, time.time_ns()))
             except StoreError as error:
                 answer = PortError(error.code, error.message)
         if isinstance(answer, PortError):
@@ -362,7 +366,7 @@ class Memory:
                 now_ns = time.time_ns()
                 planned = planner(self._snapshot, now_ns)
                 if not isinstance(planned, Change):
-                    return planned
+                    return self._or_unsafe(planned)
                 self._behind = True
                 origin = Origin(now_ns, actor, reason)
                 commit = store.commit(planned, self._snapshot.version, origin)
@@ -378,6 +382,19 @@ class Memory:
             ErrorCode.CONFLICT,
             f"Other writers changed this scope {MAX_TRIES} times in a row; try the command again.",
         )
+
+    def _or_unsafe(self, planned: Plan) -> Plan:
+        """*planned*, unless nothing was found where something lies that the store leaves alone."""
+        if (
+            isinstance(planned, PortError)
+            and planned.code is ErrorCode.NOT_FOUND
+            and planned.path is not None
+            and isinstance(self._store, Shared)
+        ):
+            sentence = self._store.unsafe(planned.path)
+            if sentence is not None:
+                return PortError(ErrorCode.UNSAFE_STORAGE, sentence, planned.path)
+        return planned
 
     def _take_in(self, commits: list[Commit]) -> None:
         store, scope = self._store, self._snapshot

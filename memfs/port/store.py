@@ -13,8 +13,8 @@ is asked for that is pruned or redacted. They may be called from any thread; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.names import ROOT
@@ -143,3 +143,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release everything. The scope stays."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """What a store has beside :class:`Store` if its scope lies where others put things too."""
+
+    def unsafe(self, path: str) -> str | None:
+        """Why what lies at *path* or above it is left alone: a sentence, or None where nothing is."""
+
+    def report(self) -> Mapping[str, int]:
+        """How much of what is there is no memory: ``unnamed`` and ``unsafe``, in files."""

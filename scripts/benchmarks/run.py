@@ -17,6 +17,7 @@ from benchmarks import goals, report
 from benchmarks.changes import CHANGES
 from benchmarks.costs import Costs, measure_costs
 from benchmarks.figures import Figures
+from benchmarks.folder import folder_figures
 from benchmarks.goals import Verdict
 from benchmarks.history import history_in_words, measure_history
 from benchmarks.layout import layout_curves
@@ -54,6 +55,9 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
         "--layout", action="store_true", help="only what the layout's functions cost (seconds)"
     )
     parser.add_argument(
+        "--folder", action="store_true", help="only the directory store: a replace beside the same by hand"
+    )
+    parser.add_argument(
         "--history", action="store_true", help="only what the history costs, by the API (a minute)"
     )
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
@@ -72,6 +76,10 @@ def main(argv: Sequence[str], description: str) -> int:
     if wanted.history:
         with workdir(wanted) as work:
             print(history_in_words(measure_history(work)))
+        return 0
+    if wanted.folder:
+        with workdir(wanted) as work:
+            print(folder_figures(work))
         return 0
     if wanted.install_peers:
         install_peers()

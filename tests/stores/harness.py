@@ -1,4 +1,4 @@
-"""What the tests of stores share: a SQLite store and its memory, and other processes."""
+"""What the tests of stores share: a store and its memory, and other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ import apsw
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
-from memfs.stores.sqlite import SqliteStore, open_sqlite, rows
+from memfs.port.store import Store
+from memfs.stores.directory import open_directory
+from memfs.stores.directory.opening import STEM
+from memfs.stores.simple import SimpleStore
+from memfs.stores.sqlite import open_sqlite, rows
 from memfs.stores.sqlite.database import ScopeFiles
 
 SCOPE = "work"
@@ -25,17 +29,29 @@ ENDLESS = Limits(max_files=1_000_000, max_total_bytes=1_000_000_000)
 """For writers that must not make each other's files leave."""
 
 
+DURABLE = ("sqlite", "directory")
+"""The kinds of stores that outlive their process, and may be opened by several."""
+
+
+def open_store(kind: str, directory: Path, policy: Policy, relaxed: bool = False) -> Store:
+    """The store of a *kind* in *directory*: ``simple``, or one of ``DURABLE``."""
+    if kind == "simple":
+        return SimpleStore(SCOPE, policy)
+    opener = open_sqlite if kind == "sqlite" else open_directory
+    return opener(directory, SCOPE, policy, relaxed)[0]
+
+
 def open_pair(
-    directory: Path, relaxed: bool = False, limits: Limits | None = None
-) -> tuple[Memory, SqliteStore]:
-    """A memory over the SQLite store in *directory*, and that store; closing the memory closes both."""
-    store, _ = open_sqlite(directory, SCOPE, Policy(limits or Limits()), relaxed)
+    directory: Path, relaxed: bool = False, limits: Limits | None = None, kind: str = "sqlite"
+) -> tuple[Memory, Store]:
+    """A memory over the store in *directory*, and that store; closing the memory closes both."""
+    store = open_store(kind, directory, Policy(limits or Limits()), relaxed)
     return Memory(store, Actor("tester", "pytest")), store
 
 
-def files_of(directory: Path) -> ScopeFiles:
+def files_of(directory: Path, kind: str = "sqlite") -> ScopeFiles:
     """Where the scope of these tests lies."""
-    return ScopeFiles(directory, SCOPE)
+    return ScopeFiles(directory, SCOPE) if kind == "sqlite" else ScopeFiles(directory / ".meta", SCOPE, STEM)
 
 
 def chain_lengths(database: Path) -> list[int]:

@@ -19,7 +19,7 @@ from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
-from tests.stores.harness import chain_lengths, files_of, open_pair
+from tests.stores.harness import DURABLE, chain_lengths, files_of, open_pair, open_store
 
 A, B = "/memories/a.md", "/memories/b.md"
 
@@ -70,12 +70,10 @@ def test_a_directory_that_changed_as_a_whole_is_named(tmp_path: Path) -> None:
     assert directories == [None, None, "/memories/d", "/memories/f/e", None]
 
 
-@pytest.fixture(params=["simple", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["simple", *DURABLE])
+def store(request: pytest.FixtureRequest, fast_path: Path) -> Store:
     policy = Policy()
-    return (
-        SimpleStore("work", policy) if request.param == "simple" else open_sqlite(tmp_path, "work", policy)[0]
-    )
+    return open_store(request.param, fast_path, policy)
 
 
 def write_joined(memory: Memory, data: bytes, joined: Joined) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memfs import Memory, open_memory
+from memfs import Memory
 from tests.harness import must, texts
-from tests.stores.harness import open_pair, run_threads
+from tests.stores.harness import DURABLE, open_pair, run_threads
 from tests.stores.working import COUNTER, append_lines, count_up, create_files, lines_of, paths_of
 
 
@@ -30,9 +30,9 @@ def check(memory: Memory, workers: list[str], count: int) -> None:
     assert found == {path: path for worker in workers for path in paths_of(worker, count)}
 
 
-@pytest.mark.parametrize("kind", ["simple:", "sqlite:"])
-def test_threads_share_one_memory(kind: str, sqlite_url: str) -> None:
-    with open_memory(sqlite_url if kind == "sqlite:" else kind) as memory:
+@pytest.mark.parametrize("kind", ["simple", *DURABLE])
+def test_threads_share_one_memory(kind: str, fast_path: Path) -> None:
+    with open_pair(fast_path, kind=kind)[0] as memory:
         prepare(memory)
         workers = ["one", "two", "three", "four"]
 
@@ -45,13 +45,14 @@ def test_threads_share_one_memory(kind: str, sqlite_url: str) -> None:
         check(memory, workers, 10)
 
 
-def test_threads_have_each_a_memory_of_their_own(tmp_path: Path) -> None:
-    with open_pair(tmp_path)[0] as memory:
+@pytest.mark.parametrize("kind", DURABLE)
+def test_threads_have_each_a_memory_of_their_own(fast_path: Path, kind: str) -> None:
+    with open_pair(fast_path, kind=kind)[0] as memory:
         prepare(memory)
         workers = ["one", "two", "three", "four"]
 
         def work(worker: str) -> None:
-            with open_pair(tmp_path, relaxed=worker in ("one", "two"))[0] as mine:
+            with open_pair(fast_path, relaxed=worker in ("one", "two"), kind=kind)[0] as mine:
                 create_files(mine, worker, 8)
                 count_up(mine, 8)
                 append_lines(mine, worker, 8)
@@ -86,15 +87,16 @@ def test_upkeep_may_run_beside_writers_and_readers(tmp_path: Path) -> None:
         assert texts(memory)[COUNTER] == "count 200\n"
 
 
+@pytest.mark.parametrize("kind", DURABLE)
 @pytest.mark.parametrize("modes", [("durable", "durable", "durable"), ("durable", "relaxed", "relaxed")])
-def test_processes_lose_nothing_of_each_other(tmp_path: Path, modes: tuple[str, ...]) -> None:
-    memory, _ = open_pair(tmp_path)
+def test_processes_lose_nothing_of_each_other(fast_path: Path, modes: tuple[str, ...], kind: str) -> None:
+    memory, _ = open_pair(fast_path, kind=kind)
     with memory:
         prepare(memory)
         workers = [f"worker{number}" for number in range(len(modes))]
         processes = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.stores.working", str(tmp_path), worker, "15", mode],
+                [sys.executable, "-m", "tests.stores.working", kind, str(fast_path), worker, "15", mode],
                 stdin=subprocess.PIPE,
             )
             for worker, mode in zip(workers, modes, strict=True)
@@ -107,13 +109,15 @@ def test_processes_lose_nothing_of_each_other(tmp_path: Path, modes: tuple[str, 
         check(memory, workers, 15)
 
 
-def test_two_processes_may_make_one_scope_at_the_same_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", DURABLE)
+def test_two_processes_may_make_one_scope_at_the_same_time(tmp_path: Path, kind: str) -> None:
     processes = [
         subprocess.Popen(
             [
                 sys.executable,
                 "-m",
                 "tests.stores.working",
+                kind,
                 str(tmp_path / "new" / "store"),
                 worker,
                 "0",

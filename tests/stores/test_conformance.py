@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memfs import open_memory
-from memfs.port.store import Store, Watch
+from memfs import Memory, open_memory
+from memfs.port.keeping import Keeper
+from memfs.port.store import Shared, Store, Watch
+from memfs.stores.directory import DirectoryStore
+from memfs.stores.directory.dirt import DirectoryWatch
 from memfs.stores.simple import SimpleStore, SimpleWatch
 from memfs.stores.sqlite import SqliteStore
 from memfs.stores.sqlite.watch import SqliteWatch
 from memfs.testing import Case, conformance_cases
 
 # Checked by mypy: the classes satisfy the protocols.
-STORES: tuple[type[Store], ...] = (SimpleStore, SqliteStore)
-WATCHES: tuple[type[Watch], ...] = (SimpleWatch, SqliteWatch)
+STORES: tuple[type[Store], ...] = (SimpleStore, SqliteStore, DirectoryStore)
+KEEPERS: tuple[type[Keeper], ...] = (SqliteStore, DirectoryStore)
+SHARED: tuple[type[Shared], ...] = (DirectoryStore,)
+WATCHES: tuple[type[Watch], ...] = (SimpleWatch, SqliteWatch, DirectoryWatch)
 
 
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
@@ -26,3 +33,14 @@ def test_a_simple_store_keeps_the_contract(case: Case) -> None:
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
 def test_a_sqlite_store_keeps_the_contract(case: Case, sqlite_url: str) -> None:
     case.run(partial(open_memory, sqlite_url))
+
+
+@pytest.mark.parametrize("case", conformance_cases, ids=str)
+def test_a_directory_store_keeps_the_contract(case: Case, fast_path: Path) -> None:
+    folders: dict[str, Path] = {}
+
+    def open_folder(scope: str, **rules: Any) -> Memory:
+        folder = folders.setdefault(scope, fast_path / str(len(folders)))  # a folder is one scope
+        return open_memory(f"directory:{folder}", scope=scope, **rules)
+
+    case.run(open_folder)

@@ -26,6 +26,7 @@ SECRET = "correct-horse-battery-staple"
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Memory, SqliteStore]]:
     memory, store = open_pair(tmp_path, limits=Limits(max_files=1_000, max_total_bytes=1 << 24))
+    assert isinstance(store, SqliteStore)
     with memory:
         yield memory, store
 

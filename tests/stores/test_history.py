@@ -17,18 +17,16 @@ from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
-from tests.stores.harness import open_pair
+from tests.stores.harness import DURABLE, open_pair, open_store
 
 A, B, C, D = (f"/memories/{name}.md" for name in "abcd")
 ACTOR = Actor("someone", "an editor", 77)
 
 
-@pytest.fixture(params=["simple", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["simple", *DURABLE])
+def store(request: pytest.FixtureRequest, fast_path: Path) -> Store:
     policy = Policy(Limits(max_files=3))
-    return (
-        SimpleStore("work", policy) if request.param == "simple" else open_sqlite(tmp_path, "work", policy)[0]
-    )
+    return open_store(request.param, fast_path, policy)
 
 
 def brief(records: list[Record]) -> list[tuple[int, str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import must, texts
-from tests.stores.harness import ENDLESS, damage_of, files_of, open_pair, start_python
+from tests.stores.harness import DURABLE, ENDLESS, damage_of, files_of, open_pair, start_python
 
 ROUNDS = 50
 
@@ -23,7 +23,7 @@ from tests.stores.harness import open_pair
 
 sqlite_store.UPKEEP_EVERY = 7
 upkeep.CHECKPOINT_BYTES = 100_000
-memory, _ = open_pair(Path(sys.argv[1]), relaxed=sys.argv[2] == "relaxed")
+memory, _ = open_pair(Path(sys.argv[1]), relaxed=sys.argv[2] == "relaxed", kind=sys.argv[4])
 name = f"{sys.argv[2]}{sys.argv[3]}"
 for number in range(10_000):
     path = f"/memories/{name}/{number}.md"
@@ -35,9 +35,11 @@ for number in range(10_000):
 """
 
 
-def survivors(directory: Path, modes: tuple[str, ...], number: int, dice: random.Random) -> list[str]:
+def survivors(
+    directory: Path, modes: tuple[str, ...], number: int, dice: random.Random, kind: str
+) -> list[str]:
     """Start a writer for each of *modes*, kill them at some moment, and return what they acknowledged."""
-    writers = [start_python(WRITER, str(directory), mode, str(number)) for mode in modes]
+    writers = [start_python(WRITER, str(directory), mode, str(number), kind) for mode in modes]
     acknowledged = []
     for writer in writers:
         assert writer.stdout is not None
@@ -55,21 +57,22 @@ def survivors(directory: Path, modes: tuple[str, ...], number: int, dice: random
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("modes", [("durable",), ("relaxed",), ("durable", "relaxed")], ids="+".join)
-def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, modes: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("kind", DURABLE)
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, modes: tuple[str, ...], kind: str) -> None:
     dice = random.Random(7)
-    open_pair(tmp_path, limits=ENDLESS)[0].close()
+    open_pair(tmp_path, limits=ENDLESS, kind=kind)[0].close()
     expected: set[str] = set()
     for number in range(ROUNDS):
-        acknowledged = survivors(tmp_path, modes, number, dice)
+        acknowledged = survivors(tmp_path, modes, number, dice, kind)
         assert len(acknowledged) >= len(modes)
         expected.update(acknowledged)
-        assert damage_of(files_of(tmp_path).database) == []
-        memory, _ = open_pair(tmp_path)
+        assert damage_of(files_of(tmp_path, kind).database) == []
+        memory, _ = open_pair(tmp_path, kind=kind)
         with memory:
             must(memory, "create", path="/memories/after.md", text=str(number))
             for path in acknowledged:
                 assert must(memory, "view", path=path).text == path
-    memory, store = open_pair(tmp_path)
+    memory, store = open_pair(tmp_path, kind=kind)
     with memory:
         memory.maintain()
         assert expected <= texts(memory).keys()

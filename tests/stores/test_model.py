@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from memfs import Memory, Policy
 from memfs.port.change import Actor
+from memfs.stores.directory import open_directory
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from memfs.stores.sqlite import store as sqlite_store
@@ -38,13 +39,18 @@ def sqlite(directory: Path, policy: Policy) -> Memory:
     return Memory(store, Actor())
 
 
+def directory(path: Path, policy: Policy) -> Memory:
+    store, _ = open_directory(path, "work", policy, relaxed=True)
+    return Memory(store, Actor())
+
+
 @pytest.mark.parametrize(
     ("opener", "most_changes"),
-    [(simple, None), (sqlite, 20_000), (sqlite, 1)],
-    ids=["simple", "sqlite", "sqlite, loading anew after two changes"],
+    [(simple, None), (sqlite, 20_000), (sqlite, 1), (directory, 20_000)],
+    ids=["simple", "sqlite", "sqlite, loading anew after two changes", "directory"],
 )
 def test_commands_at_any_door_answer_as_the_model_does(
-    opener: Opener, most_changes: int | None, monkeypatch: pytest.MonkeyPatch
+    opener: Opener, most_changes: int | None, monkeypatch: pytest.MonkeyPatch, fast_path: Path
 ) -> None:
     if most_changes is not None:
         monkeypatch.setattr(sqlite_store, "MOST_CHANGES", most_changes)
@@ -53,17 +59,17 @@ def test_commands_at_any_door_answer_as_the_model_does(
     @given(sessions, st.lists(st.integers(0, DOORS), min_size=1))
     def check(session: Session, numbers: list[int]) -> None:
         model = model_of(session.policy, datetime.now(UTC).year)
-        with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-            directory = Path(name)
-            stack.callback(simple_stores.pop, directory, None)
-            doors = [stack.enter_context(opener(directory, session.policy)) for _ in range(DOORS)]
+        with tempfile.TemporaryDirectory(dir=fast_path) as name, ExitStack() as stack:
+            path = Path(name)
+            stack.callback(simple_stores.pop, path, None)
+            doors = [stack.enter_context(opener(path, session.policy)) for _ in range(DOORS)]
             for number, command in zip(cycle(numbers), session.sent, strict=False):
                 if number == DOORS:
                     doors[0].maintain()
                 answer = doors[number % DOORS].execute(command).to_wire()
                 expected = comparable(model.execute(command))
                 assert comparable(json.loads(json.dumps(answer))) == expected, (number, command)
-            for door in [*doors, stack.enter_context(opener(directory, session.policy))]:
+            for door in [*doors, stack.enter_context(opener(path, session.policy))]:
                 door.catch_up()
                 assert [file.path for file in door.snapshot().in_write_order()] == list(model.files)
                 assert texts(door) == model.files

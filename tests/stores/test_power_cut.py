@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import must, texts
-from tests.stores.harness import ENDLESS, damage_of, files_of, open_pair, start_python
+from tests.stores.harness import DURABLE, ENDLESS, damage_of, files_of, open_pair, start_python
 
 ROUNDS = 12
 MEBIBYTES = 48
@@ -27,18 +27,26 @@ MEBIBYTES = 48
 WRITER = """
 import sys
 from pathlib import Path
+from memfs.stores.directory import store as directory_store
 from memfs.stores.sqlite import store as sqlite_store, upkeep
 from tests.harness import must
 from tests.stores.harness import open_pair
 
-sqlite_store.UPKEEP_EVERY = 7
+sqlite_store.UPKEEP_EVERY = directory_store.UPKEEP_EVERY = 7
 upkeep.CHECKPOINT_BYTES = 100_000
 relaxed = sys.argv[2] == "relaxed"
-memory, _ = open_pair(Path(sys.argv[1]), relaxed)
+memory, _ = open_pair(Path(sys.argv[1]), relaxed, kind=sys.argv[4])
 for number in range(10_000):
     path = f"/memories/{sys.argv[3]}/{number}.md"
     must(memory, "create", path=path, text=path)
     must(memory, "create", path="/memories/long.md", text=f"{number}\\n" + "a line\\n" * 300)
+    moving, moved = f"/memories/m{number % 2}", f"/memories/m{(number + 1) % 2}"
+    if number == 0:
+        memory.execute({"command": "delete", "path": moving})
+        memory.execute({"command": "delete", "path": moved})
+        for name in "xyz":
+            must(memory, "create", path=f"{moving}/{name}.md", text=name)
+    must(memory, "rename", oldPath=moving, newPath=moved)
     if relaxed:
         memory.sync()
         if number % 7 == 0:
@@ -74,14 +82,17 @@ def image(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mode", ["durable", "relaxed"])
-def test_what_was_promised_survives_a_power_cut(image: Path, tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize("kind", DURABLE)
+def test_what_was_promised_survives_a_power_cut(image: Path, tmp_path: Path, mode: str, kind: str) -> None:
     dice = random.Random(5)
     expected: list[str] = []
     for number in range(ROUNDS):
         after = tmp_path / "after"
         with mounted(image, tmp_path / "before"):
-            open_pair(tmp_path / "before" / "store", limits=ENDLESS)[0].close()
-            with start_python(WRITER, str(tmp_path / "before" / "store"), mode, f"round{number}") as writer:
+            open_pair(tmp_path / "before" / "store", limits=ENDLESS, kind=kind)[0].close()
+            with start_python(
+                WRITER, str(tmp_path / "before" / "store"), mode, f"round{number}", kind
+            ) as writer:
                 assert writer.stdout is not None
                 expected.append(writer.stdout.readline().strip())
                 time.sleep(dice.random() * 0.2)
@@ -93,10 +104,17 @@ def test_what_was_promised_survives_a_power_cut(image: Path, tmp_path: Path, mod
         expected += [line.strip() for line in output.splitlines(keepends=True) if line.endswith("\n")]
         with mounted(after, tmp_path / "found"):
             directory = tmp_path / "found" / "store"
-            assert damage_of(files_of(directory).database) == []
-            memory, _ = open_pair(directory)
+            assert damage_of(files_of(directory, kind).database) == []
+            memory, _ = open_pair(directory, kind=kind)
             with memory:
                 must(memory, "create", path="/memories/after.md", text=str(number))
                 found = texts(memory)
             assert [path for path in expected if found.get(path) != path] == []
+            # Renamed as a whole, again and again: never in two halves.
+            assert sorted(path[-4:] for path in found if path.startswith("/memories/m")) == [
+                "x.md",
+                "y.md",
+                "z.md",
+            ]
+            assert len({path[:12] for path in found if path.startswith("/memories/m")}) == 1
         after.replace(image)

@@ -49,9 +49,9 @@ def lines_of(worker: str, count: int) -> list[str]:
 
 
 def main() -> None:
-    """One process: DIRECTORY WORKER COUNT relaxed|durable."""
-    directory, worker, count, mode = sys.argv[1:]
-    memory, _ = open_pair(Path(directory), relaxed=mode == "relaxed")
+    """One process: KIND DIRECTORY WORKER COUNT relaxed|durable."""
+    kind, directory, worker, count, mode = sys.argv[1:]
+    memory, _ = open_pair(Path(directory), relaxed=mode == "relaxed", kind=kind)
     with memory:
         sys.stdin.readline()  # all begin together
         create_files(memory, worker, int(count))

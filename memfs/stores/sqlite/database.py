@@ -82,15 +82,22 @@ PRAGMA user_version = {FORMAT};
 
 
 class ScopeFiles:
-    """Where one scope of a store directory lies: the database and what accompanies it."""
+    """Where one scope of a store directory lies: the database and what accompanies it.
 
-    def __init__(self, directory: Path, scope_name: str) -> None:
-        digest = hashlib.sha256(scope_name.encode()).hexdigest()[:32]
+    The files are called *stem*, by default after the scope. Sentences about the database say ``shown``:
+    its path, also where *directory* is one that tells a person nothing, as that of a descriptor is.
+    """
+
+    def __init__(
+        self, directory: Path, scope_name: str, stem: str | None = None, shown: Path | None = None
+    ) -> None:
+        stem = hashlib.sha256(scope_name.encode()).hexdigest()[:32] if stem is None else stem
         self.directory = directory
-        self.database = directory / f"{digest}.db"
-        self.wal = directory / f"{digest}.db-wal"
-        self.lock = directory / f"{digest}.lock"
-        self.notices = directory / f"{digest}.notices"
+        self.database = directory / f"{stem}.db"
+        self.wal = directory / f"{stem}.db-wal"
+        self.lock = directory / f"{stem}.lock"
+        self.notices = directory / f"{stem}.notices"
+        self.shown = self.database if shown is None else shown / self.database.name
 
 
 def check_library() -> None:
@@ -132,8 +139,8 @@ def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Poli
         finally:
             gate.release()
     except OSError as error:
-        raise StoreError(f"The store in {files.directory} cannot be used: {error.strerror}.") from error
-    _check_header(files.database)
+        raise StoreError(f"The store in {files.shown.parent} cannot be used: {error.strerror}.") from error
+    _check_header(files)
     return False
 
 
@@ -179,12 +186,12 @@ def _is_there(files: ScopeFiles) -> bool:
     except FileNotFoundError:
         status = None
     if status is not None and not stat.S_ISREG(status.st_mode):
-        raise UnsafeStorage(f"{files.database} is a link or no ordinary file; it was left as it is.")
+        raise UnsafeStorage(f"{files.shown} is a link or no ordinary file; it was left as it is.")
     if status is not None and status.st_size > 0:
         return True
     if files.wal.exists() and files.wal.stat().st_size > 0:
         # SQLite would play this log into whatever database lies beside it.
-        raise UnsafeStorage(f"{files.wal} has lost its database; it was left as it is. Restore both.")
+        raise UnsafeStorage(f"{files.shown}-wal has lost its database; it was left as it is. Restore both.")
     return False
 
 
@@ -208,7 +215,7 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
     sync_directory(files.directory)
 
 
-def _check_header(database: Path) -> None:
+def _check_header(files: ScopeFiles) -> None:
     """Recognise a database of memfs by its header, and look no further: the rest may need its log.
 
     After a kill in the middle of a checkpoint, pages and size of the file fit each other only once the
@@ -216,20 +223,22 @@ def _check_header(database: Path) -> None:
     would end every POSIX lock that this process holds on the file.
     """
     try:
-        file = apsw.VFSFile("", str(database), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+        file = apsw.VFSFile(
+            "", str(files.database), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+        )
         try:
             header = file.xRead(HEADER_BYTES, 0)
         finally:
             file.xClose()
     except apsw.Error as error:
-        raise StoreError(f"{database} cannot be read: {error}.") from error
+        raise StoreError(f"{files.shown} cannot be read: {error}.") from error
     if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
-        raise UnsafeStorage(f"{database} is damaged or no database of memfs; it was left as it is.")
+        raise UnsafeStorage(f"{files.shown} is damaged or no database of memfs; it was left as it is.")
     written_format, application_id = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if application_id != APPLICATION_ID:
-        raise UnsafeStorage(f"{database} was not written by memfs; it was left as it is.")
+        raise UnsafeStorage(f"{files.shown} was not written by memfs; it was left as it is.")
     if written_format > FORMAT:
         raise UnsafeStorage(
-            f"{database} was written by a newer memfs (format {written_format}, this one knows {FORMAT}); "
+            f"{files.shown} was written by a newer memfs (format {written_format}, this one knows {FORMAT}); "
             "upgrade memfs to open it."
         )

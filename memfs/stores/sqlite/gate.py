@@ -11,7 +11,7 @@ import os
 import threading
 from pathlib import Path
 
-from memfs.port.errors import StoreError
+from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.store import Busy
 
 PATIENCE = 10.0
@@ -21,8 +21,10 @@ PATIENCE = 10.0
 class Gate:
     """An exclusive lock among processes, and among stores within one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, shown: Path | None = None) -> None:
+        """*shown* is what a sentence calls *path*, by default that."""
         self._path = path
+        self._shown = shown or path
         self._descriptor = self._open()
 
     def acquire(self, wait: bool) -> None:
@@ -44,9 +46,13 @@ class Gate:
 
     def _open(self) -> int:
         try:
+            if (
+                self._path.exists() and not self._path.is_file()
+            ):  # before it is opened: a device may act on it
+                raise UnsafeStorage(f"{self._shown} is no ordinary file; it was left as it is.")
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise StoreError(f"The lock file {self._path} cannot be opened: {error.strerror}.") from error
+            raise StoreError(f"The lock file {self._shown} cannot be opened: {error.strerror}.") from error
 
     def _queue_up(self) -> None:
         """Wait in the kernel's queue, but not for ever: flock(2) itself knows no time limit.

@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+_OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
 log = logging.getLogger(__name__)
 
 
@@ -41,26 +43,30 @@ class NoticeFile:
 
     def _open(self) -> int:
         self._directory.mkdir(mode=0o700, exist_ok=True)
-        _sweep(self._directory)
-        path = self._directory / self.name
-        while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # held while this process lives: see _sweep
-            if os.fstat(descriptor).st_nlink:
-                return descriptor
-            os.close(descriptor)  # another process swept it before the lock was taken
+        # Opened once, and not through a link: what is swept must be ours.
+        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _sweep(directory)
+            while True:
+                descriptor = os.open(self.name, _OPEN | os.O_CREAT, 0o600, dir_fd=directory)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # held while this process lives: see _sweep
+                if os.fstat(descriptor).st_nlink:
+                    return descriptor
+                os.close(descriptor)  # another process swept it before the lock was taken
+        finally:
+            os.close(directory)
 
 
-def _sweep(directory: Path) -> None:
+def _sweep(directory: int) -> None:
     """Remove the notice files of processes that were killed: nobody holds their lock any more."""
     for name in os.listdir(directory):
         try:
-            descriptor = os.open(directory / name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(name, _OPEN, dir_fd=directory)
         except OSError:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (directory / name).unlink(missing_ok=True)
+            os.unlink(name, dir_fd=directory)
         except OSError:
             pass
         finally:

@@ -107,7 +107,7 @@ class SqliteStore:
                 self._reader, "SELECT name, policy, (SELECT max(record) FROM history) FROM scope"
             )
             if len(head) != 1 or head[0][0] != self.scope_name:
-                raise UnsafeStorage(f"{self._files.database} does not hold the scope '{self.scope_name}'.")
+                raise UnsafeStorage(f"{self._files.shown} does not hold the scope '{self.scope_name}'.")
             policy = _policy_from(head[0][1])
             files = [
                 File(file_id, path, size, mtime_ns, rows.version_of(content))
@@ -115,7 +115,7 @@ class SqliteStore:
                     self._reader, "SELECT id, path, size, mtime_ns, content FROM file ORDER BY written, path"
                 )
             ]
-        _check_files(files, self._files.database)
+        _check_files(files, self._files.shown)
         return Scope(policy, rows.version_of(head[0][2] or 0), files)
 
     def read(self, file_id: int, version: int) -> bytes:
@@ -125,22 +125,28 @@ class SqliteStore:
     def acquire(self, wait: bool) -> None:
         """The gate, then SQLite's write lock: what is read from here on is the newest state."""
         self._gate.acquire(wait)
-        self._head = None
         if _identity(self._files) != self._opened:
             self._gate.release()
             raise UnsafeStorage(
-                f"{self._files.database} was removed or replaced while it was open; open the memory again."
+                f"{self._files.shown} was removed or replaced while it was open; open the memory again."
             )
+        try:
+            self.begin(wait)
+        except BaseException:
+            self._gate.release()
+            raise
+
+    def begin(self, wait: bool = True) -> None:
+        """Take SQLite's write lock; for who holds the gate, and goes on after a commit."""
+        self._head = None
         try:
             self._connection.set_busy_timeout(BUSY_MS if wait else 0)
             self._connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError as error:
-            self._gate.release()
             if not wait:
                 raise Busy from None
             raise StoreError("Another program keeps the database locked; close it and try again.") from error
         except apsw.Error as error:
-            self._gate.release()
             raise translated(error) from error
 
     def release(self) -> None:
@@ -187,24 +193,36 @@ class SqliteStore:
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One transaction: a row of history for each file touched, and the state they lead to."""
-        run = self._connection.execute
         commit = Commit(expected + 1, change, origin)
+        if self.head() != expected:
+            raise VersionMismatch
         try:
-            head = self._head
-            if head is None:
-                head = rows.version_of(
-                    rows.select(self._connection, "SELECT max(record) FROM history")[0][0] or 0
-                )
-            if head != expected:
-                raise VersionMismatch
             self._write(commit)
-            run("COMMIT")
+            self._connection.execute("COMMIT")
         except apsw.Error as error:
             raise translated(error) from error
         self._newest = commit.version
         self._committed = True
         self._commits_since_upkeep += 1
         return commit
+
+    def head(self) -> int:
+        """The scope's version, for who holds it."""
+        if self._head is None:
+            with storage_errors():
+                newest = rows.select(self._connection, "SELECT max(record) FROM history")[0][0]
+            self._head = rows.version_of(newest or 0)
+        return self._head
+
+    def policy(self) -> Policy:
+        """The scope's rules, on the connection of commits."""
+        with storage_errors():
+            return _policy_from(rows.select(self._connection, "SELECT policy FROM scope")[0][0])
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """The connection of commits: a store built on this one keeps its own tables by it."""
+        return self._connection
 
     def sync(self) -> None:
         """fdatasync of the log, on a descriptor of its own: every earlier commit lies there."""

@@ -1,0 +1,207 @@
+"""A change on its way into the folder: staged, carried out step by step, and taken back where it fails."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+
+from memfs.port.change import Change, Origin
+from memfs.port.names import ROOT
+from memfs.stores.directory import steps
+from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, look, parent_of, read
+from memfs.stores.directory.pages import Page, Pages, page_of
+from memfs.stores.directory.steps import Step
+
+log = logging.getLogger(__name__)
+
+
+class OvertakenError(Exception):
+    """Another program has changed what lies at ``place`` since it was looked at; nothing has happened."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class Placement:
+    """One planned change and the folder. Raises OSError, LeftAlone and :class:`OvertakenError`.
+
+    Whatever is raised, :meth:`undo` is due then.
+    """
+
+    def __init__(self, folder: Folder, pages: Pages, change: Change) -> None:
+        self._folder = folder
+        self._pages = pages
+        self._change = change
+        self._leaving: dict[str, Page] = {}
+        self._replaced: dict[str, Page] = {}
+        self._steps: list[Step] = []
+        self._done: list[Step] = []
+        self._made: list[str] = []
+
+    def differing(self) -> set[str]:
+        """The places of the change that do not look as the pages say."""
+        differing: set[str] = set()
+        change = self._change
+        for file in [remove.file for remove in change.removes] + [move.file for move in change.moves]:
+            self._expect(place_of(file.path), self._leaving, differing)
+        for put in change.puts:
+            place = place_of(put.path)
+            if place not in self._leaving:
+                self._expect(place, self._replaced, differing)
+        for move in change.moves:
+            place = place_of(move.new_path)
+            if place not in self._leaving and self._folder.look(place) is not None:
+                differing.add(place)
+        return differing
+
+    def stage(self, origin: Origin) -> list[Step]:
+        """Write what is new to ``.meta/staged``; the steps that are to be taken."""
+        change = self._change
+        for number, remove in enumerate(change.removes):
+            place = place_of(remove.file.path)
+            inode = self._leaving[place].signature.inode
+            self._steps.append(Step("take", f"old-{inode}-{number}", place, "", inode))
+        for move in change.moves:
+            place = place_of(move.file.path)
+            inode = self._leaving[place].signature.inode
+            self._steps.append(Step("move", "", place, place_of(move.new_path), inode))
+        for put in change.puts:
+            assert put.content is not None, "a planned put has its content"
+            place = place_of(put.path)
+            there = self._status(place) if place in self._replaced else None
+            mtime_ns = origin.time_ns if put.mtime_ns is None else put.mtime_ns
+            name, inode = self._folder.stage(put.content, mtime_ns, there)
+            kind: steps.Kind = "place" if there is None else "exchange"
+            self._steps.append(Step(kind, name, place, "", inode))
+        return self._steps
+
+    def carry_out(self) -> set[str]:
+        """Take the steps; the directories whose names have changed."""
+        for step in self._steps:
+            try:
+                steps.do(self._folder, step, self._made)
+            except FileExistsError:
+                raise OvertakenError(step.new_place or step.place) from None
+            except FileNotFoundError:
+                raise OvertakenError(step.place) from None
+            self._done.append(step)
+            self._check(step)
+        touched = {parent_of(place) for step in self._steps for place in step.touched}
+        return touched | {parent_of(place) for place in self._made}
+
+    def record(self) -> None:
+        """Bring the pages in step with the folder."""
+        pages: list[Page] = []
+        for place in self._leaving:
+            self._pages.drop(place)
+        for move in self._change.moves:
+            new_place = place_of(move.new_path)
+            signature = self._folder.look(new_place)
+            if signature is None:
+                raise OvertakenError(new_place)
+            page = self._leaving[place_of(move.file.path)]
+            pages.append(page._replace(place=new_place, signature=signature, fresh=True))
+        staged = {step.place: step.inode for step in self._steps if step.kind in ("place", "exchange")}
+        for put in self._change.puts:
+            place, content = place_of(put.path), put.content or b""
+            signature = self._folder.look(place)
+            if signature is None or signature.inode != staged[place]:
+                raise OvertakenError(place)
+            digest = hashlib.sha256(content).digest()
+            pages.append(page_of(place, put.id, signature, content, digest))
+        self._pages.put(pages)
+
+    def finish(self) -> None:
+        """The change stands: let go of what it replaced, and of the directories that it emptied."""
+        for step in self._steps:
+            if step.kind in ("take", "exchange"):
+                self._folder.discard(step.staged)
+        for place in self._leaving:
+            self._folder.remove_empty(parent_of(place))
+
+    def undo(self) -> None:
+        """Have the folder as it was."""
+        steps.undo(self._folder, self._done)
+        for step in self._steps:
+            if step.staged and not self._folder.discard(step.staged, step.inode):
+                log.warning(
+                    "%s holds a version of %s that two others replaced at once.",
+                    self._folder.path / META / STAGED / step.staged,
+                    step.place,
+                )
+        for place in reversed(self._made):
+            self._folder.remove_empty(place)
+
+    def _expect(self, place: str, expected: dict[str, Page], differing: set[str]) -> None:
+        """Note the page at *place*, and whether the file there is what it says."""
+        page = self._pages.at(place)
+        if page is not None:
+            expected[place] = page
+        try:
+            if self._folder.look(place) != (page.signature if page else None):
+                differing.add(place)
+        except LeftAlone:
+            if page is None:
+                raise
+            differing.add(place)
+
+    def _status(self, place: str) -> os.stat_result:
+        try:
+            with self._folder.holder(place) as (directory, name):
+                return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            raise OvertakenError(place) from None
+
+    def _check(self, step: Step) -> None:
+        """Whether what has left its place is what was expected there."""
+        if step.kind == "place":
+            return
+        if step.kind == "move":
+            found = self._folder.look(step.new_place)
+            if found is None or found.inode != step.inode:
+                raise OvertakenError(step.place)
+            return
+        page = self._leaving.get(step.place) or self._replaced[step.place]
+        try:
+            there = read(self._folder.staged, step.staged) if page.fresh else None
+            signature = there[0] if there else look(self._folder.staged, step.staged)
+        except LeftAlone:
+            raise OvertakenError(step.place) from None
+        # Not the ctime: it is that of the rename now.
+        if signature is None or signature[:3] != page.signature[:3]:
+            raise OvertakenError(step.place)
+        if there is not None and hashlib.sha256(there[1]).digest() != page.digest:
+            raise OvertakenError(step.place)
+
+
+def place_of(path: str) -> str:
+    """The place of a path of the port."""
+    return path[len(ROOT) + 1 :]
+
+
+def sweep(folder: Folder, pages: Pages) -> Iterator[str]:
+    """Remove from ``.meta/staged`` what a crash left there; the names of what is kept.
+
+    Whatever is not a file of ours that never got its place, nor in the history, is somebody's: it came
+    out of its place in the instant of the crash.
+    """
+    for name in os.listdir(folder.staged):
+        try:
+            found = read(folder.staged, name)
+            if found is None:
+                continue
+            signature, content = found
+            ours = name.startswith(UNFINISHED) or name == f"new-{signature.inode}"
+            if ours or not content or pages.knows(hashlib.sha256(content).digest()):
+                folder.discard(name)
+            else:
+                yield name
+        except LeftAlone:
+            yield name
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise
