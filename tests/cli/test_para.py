@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memfs import open_memory
 from memfs.cli.pages import head_of, new_page
 from memfs.layout import PlacementInput
 from tests.cli.conftest import Place, Shell
@@ -19,7 +20,8 @@ AT = datetime(2026, 8, 2, 14, 3, 11, tzinfo=UTC)
 @pytest.fixture
 def para(shell: Shell) -> Shell:
     """A shell whose default memory has the layout, and takes HTML and Markdown."""
-    shell("policy", "set", "--layout", "para", "--eviction", "archive", "--extensions", ".html,.md").done()
+    store = f"sqlite:{shell.home / '.local/share/memfs/store'}"
+    open_memory(store, layout="para", extensions=[".html", ".md"]).close()
     return shell
 
 
