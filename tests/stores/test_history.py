@@ -13,7 +13,6 @@ from memfs import Limits, Memory, Policy
 from memfs.port.change import Actor
 from memfs.port.errors import NotKept
 from memfs.port.store import Record, Store
-from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
