@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +19,7 @@ from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
 
 DEFAULT_SCOPE = "default"
-KINDS = "simple: (in this process), sqlite:PATH (a directory)"
+KINDS = "simple: (in this process), sqlite:PATH (a directory), git:PATH (a repository)"
 
 
 def open_memory(
@@ -34,12 +35,14 @@ def open_memory(
 ) -> Memory:
     """Open the memory port on one scope of a store; the scope is made if there is none.
 
-    *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"simple:"`` (in this process only),
-    or None for the user's default store. The rules of a scope are recorded with it: those that are
-    named make those of a new one; for one that exists they may be left out, and others than the
-    recorded are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension
-    ``.html`` and the eviction ``"archive"``, where no others are named. *actor* is the name that the
-    history gives to this caller, by default the program's. Changes are durable when ``execute`` returns.
+    *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"git:PATH"`` (a repository, bare or with
+    a work tree; with ``"?ref=REF"`` on another reference than the scope's private one), ``"simple:"``
+    (in this process only), or None for the user's default store. The rules of a scope are recorded with
+    it: those that are named make those of a new one; for one that exists they may be left out, and others
+    than the recorded are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the
+    extension ``.html`` and the eviction ``"archive"``, where no others are named. *actor* is the name that
+    the history gives to this caller, by default the program's. Changes are durable when ``execute``
+    returns.
 
     Raises :class:`OpenError` for a bad name, limit or URL, and for a store that cannot be opened.
     """
@@ -100,18 +103,16 @@ def current_actor(program: str | None = None) -> Actor:
 
 def canonical_url(url: str | None) -> str:
     """*url* with everything it leaves open filled in, so that it means the same in any directory."""
-    kind, path = _parsed(url)
-    return "simple:" if kind == "simple" else f"sqlite:{path}"
+    kind, path, ref = _parsed(url)
+    return "simple:" if kind == "simple" else f"{kind}:{path}" + (f"?ref={ref}" if ref else "")
 
 
 def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> tuple[Store, bool]:
-    kind, path = _parsed(url)
+    kind, path, ref = _parsed(url)
     if kind == "simple":
         from memfs.stores.simple import SimpleStore
 
         return SimpleStore(scope, policy), True
-    from memfs.stores.sqlite import open_sqlite
-
     mount = memfs_mount_above(str(path))
     if mount is not None:
         raise OpenError(
@@ -120,23 +121,63 @@ def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> t
         )
     if not is_well_formed(str(path)):
         raise OpenError(ErrorCode.INVALID_ARGUMENT, "The store's path is no UTF-8; choose another directory.")
+    if kind == "git":
+        return _open_git(path, ref, scope, policy)
+    from memfs.stores.sqlite import open_sqlite
+
     return open_sqlite(path, scope, policy, relaxed)
 
 
-def _parsed(url: str | None) -> tuple[str, Path]:
+def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:
+    try:
+        from memfs.stores.git import open_git
+    except ModuleNotFoundError as error:
+        if error.name != "pygit2":
+            raise
+        raise OpenError(
+            ErrorCode.STORAGE_ERROR,
+            "A git: store needs pygit2, which is not installed; run pip install 'memfs-mount[git]'.",
+        ) from error
+    return open_git(path, ref, scope, policy)
+
+
+def _parsed(url: str | None) -> tuple[str, Path, str | None]:
+    """The kind of a store, its path, and for ``git:`` the reference, None where the URL names none."""
     if url is None:
-        return "sqlite", Path(resolve(str(default_store())))
+        return "sqlite", Path(resolve(str(default_store()))), None
     kind, colon, path = url.partition(":")
     if colon and kind == "simple":
         if path:
             raise OpenError(
                 ErrorCode.INVALID_ARGUMENT, "A simple: store takes no path; it ends with its process."
             )
-        return kind, Path()
-    if colon and kind == "sqlite":
+        return kind, Path(), None
+    if colon and kind in ("sqlite", "git"):
+        ref = None
+        if kind == "git":
+            path, question, query = path.partition("?")
+            if question:
+                ref = _reference(query)
         if not path or "\0" in path:
-            raise OpenError(ErrorCode.INVALID_ARGUMENT, "Name the store's directory, as in sqlite:PATH.")
-        return kind, Path(resolve(os.path.expanduser(path)))
+            raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
+        return kind, Path(resolve(os.path.expanduser(path))), ref
     raise OpenError(
         ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."
     )
+
+
+def _reference(query: str) -> str:
+    """The full name of a git reference, of a URL's part after the question mark."""
+    name = query.removeprefix("ref=")
+    if name == query or not _is_reference(name):
+        raise OpenError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"After git:PATH? comes ref= and a reference in full, as in ref=refs/heads/notes; not '{query}'.",
+        )
+    return name
+
+
+# As git-check-ref-format(1) has it, for names in full.
+_is_reference = re.compile(
+    r"refs(?:/(?!\.)(?!@?\{)(?:(?!\.\.|@\{|\.lock(?:/|$))[^\x00-\x20\x7f ~^:?*\[\\/])+(?<!\.)){2,}"
+).fullmatch
