@@ -34,6 +34,16 @@ class History:
                 if file_id is None or record.id == file_id:
                     yield record
 
+    def gone(self, state: State, path: str) -> Iterator[Record]:
+        """The newest record of each memory that has left, by last paths; those at *path*, or below it."""
+        newest: dict[int, Record] = {}
+        for record in self.records(state, newest_first=True, file_id=None):
+            newest.setdefault(record.id, record)
+        left = [record for record in newest.values() if record.operation in ("deleted", "evicted")]
+        for record in sorted(left, key=lambda record: (record.path, record.id)):
+            if record.path == path or record.path.startswith(path + "/"):
+                yield record
+
     def blob(self, state: State, file_id: int, version: int) -> str | None:
         """The id of the blob that *file_id* had after the change *version*, which is one of its own."""
         for recorded in self._at(state, version):

@@ -73,7 +73,7 @@ class Head(NamedTuple):
             head = cls(**parts)
             if [type(head.scope), type(head.version)] != [str, int] or head.version < 0:
                 raise ValueError(head)
-        except (ValueError, TypeError, KeyError, AttributeError, OpenError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OpenError):
             raise UnsafeStorage(f"{HEAD_NAME.decode()} is not as memfs wrote it.") from None
         return head
 
@@ -122,7 +122,7 @@ class Index:
                     index._page_oids[number] = page.oid
                     for key, line in json.loads(read(page.oid, "blob")).items():
                         index._enter(int(key), _entry_from(line))
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             raise UnsafeStorage(f"{INDEX_NAME.decode()}/ is not as memfs wrote it.") from None
         index._touched.clear()
         _check(index.entries)

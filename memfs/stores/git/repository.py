@@ -58,7 +58,7 @@ class Repository:
         try:
             with self._lock, storage_errors(self.path):
                 found, data = self._opened.odb.read(oid)
-        except KeyError:
+        except (KeyError, ValueError, TypeError):  # the last two: it is no id at all
             raise UnsafeStorage(
                 f"The repository {self.path} lacks the object {oid}; `git fsck` says what else is missing."
             ) from None
@@ -68,8 +68,11 @@ class Repository:
 
     def has(self, oid: str) -> bool:
         """Whether the object *oid* is there."""
-        with self._lock, storage_errors(self.path):
-            return bool(self._opened.odb.exists(oid))
+        try:
+            with self._lock, storage_errors(self.path):
+                return bool(self._opened.odb.exists(oid))
+        except (ValueError, TypeError):
+            return False
 
     def target(self, name: str) -> str | None:
         """The commit that the reference *name* stands at, or None where there is no such reference."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
 from typing import NamedTuple
 
 from memfs.port.errors import UnsafeStorage
@@ -13,6 +13,9 @@ from memfs.stores.git.foreign import foreign_change
 from memfs.stores.git.index import Entry, Index
 from memfs.stores.git.recorded import Recorded
 from memfs.stores.git.repository import Repository
+
+MOST_SPOILT = 500
+"""How many commits to look through for the last one that memfs can read."""
 
 
 class State:
@@ -84,31 +87,47 @@ class Lineage(NamedTuple):
 def lineage_of(repository: Repository, tip: str) -> Lineage:
     """The lineage of *tip*.
 
-    A commit of somebody else carries the head of the commit of memfs it was made from; of the two
-    parents of a merge, that one is followed which carries the same.
+    A commit of somebody else carries the head of the commit of memfs that it was made from. One in
+    between whose own part for memfs is spoilt is passed over: a later one has put it right.
     """
-    foreign: list[tuple[CommitData, Contents]] = []
     commit = read_commit(repository, tip)
-    contents = read_contents(repository, commit)
-    while True:
-        before = _with_head(repository, commit.parents, contents.head_oid)
-        if before is None:
-            break
-        foreign.append((commit, contents))
-        commit, contents = before
+    newest = read_contents(repository, commit)
+    contents: Contents | None = newest
+    foreign: list[tuple[CommitData, Contents]] = []
+    while (before := _carrier_before(repository, commit, newest)) is not None:
+        if contents is not None:
+            foreign.append((commit, contents))
+        commit = before
+        try:
+            contents = read_contents(repository, commit)
+        except UnsafeStorage:
+            contents = None
+    if contents is None:
+        raise UnsafeStorage(f"The commit {commit.oid[:12]} in {repository.path} is not as memfs wrote it.")
     if not contents.is_exact:  # a commit of memfs that somebody has rewritten: it is what it was, and more
         foreign.append((commit, contents))
     return Lineage(commit, contents, foreign[::-1])
 
 
-def _with_head(
-    repository: Repository, oids: Iterable[str], head_oid: str
-) -> tuple[CommitData, Contents] | None:
-    """The first of the commits *oids* that has this very head, or None."""
-    for oid in oids:
-        commit = read_commit(repository, oid)
-        if head_of(repository, commit) == head_oid:
-            return commit, read_contents(repository, commit)
+def _carrier_before(repository: Repository, commit: CommitData, carried: Contents) -> CommitData | None:
+    """The nearest commit before *commit* with the head that it carries; None where that began with it."""
+    parents = [read_commit(repository, oid) for oid in commit.parents]
+    heads = [head_of(repository, parent) for parent in parents]
+    if carried.head_oid in heads:
+        return parents[heads.index(carried.head_oid)]
+    base = carried.head.base
+    if base is None or base in commit.parents:
+        return None
+    if repository.has(base) and head_of(repository, read_commit(repository, base)) in heads:
+        return None
+    pending, seen = deque(parents), set(commit.parents)
+    while pending and len(seen) < MOST_SPOILT:
+        candidate = pending.popleft()
+        if head_of(repository, candidate) == carried.head_oid:
+            return candidate
+        further = [oid for oid in candidate.parents if oid not in seen]
+        seen.update(further)
+        pending.extend(read_commit(repository, oid) for oid in further)
     return None
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.errors import ErrorCode, OpenError, StoreError, UnsafeStorage
+from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Record, VersionMismatch, Watch
@@ -217,6 +218,10 @@ class GitStore:
     def history(self, newest_first: bool = True, file_id: int | None = None) -> Iterator[Record]:
         """The records, read from the commits as they are consumed."""
         return self._history.records(self._line(), newest_first, file_id)
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that has left, by last paths; reads the whole history."""
+        return self._history.gone(self._line(), path)
 
     def report(self) -> Mapping[str, str]:
         """Where the scope is for plain git, and which references keep what a rewound one lost."""
