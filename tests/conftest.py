@@ -95,3 +95,10 @@ def git_url() -> Iterator[str]:
     """The URL of a repository that does not exist yet; in memory where that can be: each commit syncs."""
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as directory:
         yield f"git:{directory}/repository"
+
+
+@pytest.fixture(params=["sqlite", "git"])
+def lasting_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a store that does not exist yet and outlives its process: one of each kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url

@@ -16,6 +16,9 @@ import apsw
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
+from memfs.port.store import Store
+from memfs.stores.git import open_git
+from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import SqliteStore, open_sqlite, rows
 from memfs.stores.sqlite.database import ScopeFiles
 
@@ -31,6 +34,18 @@ def open_pair(
     """A memory over the SQLite store in *directory*, and that store; closing the memory closes both."""
     store, _ = open_sqlite(directory, SCOPE, Policy(limits or Limits()), relaxed)
     return Memory(store, Actor("tester", "pytest")), store
+
+
+def store_of(kind: str, directory: Path, policy: Policy) -> Store:
+    """The store of one kind in *directory*."""
+    match kind:
+        case "simple":
+            return SimpleStore(SCOPE, policy)
+        case "sqlite":
+            return open_sqlite(directory, SCOPE, policy, relaxed=True)[0]
+        case "git":
+            return open_git(directory, None, SCOPE, policy)[0]
+    raise ValueError(kind)
 
 
 def files_of(directory: Path) -> ScopeFiles:

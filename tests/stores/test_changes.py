@@ -15,11 +15,10 @@ from memfs.port.change import Actor, Commit
 from memfs.port.plan import Joined, Plan, plan_write
 from memfs.port.scope import Scope
 from memfs.port.store import Store
-from memfs.stores.simple import SimpleStore
-from memfs.stores.sqlite import open_sqlite
+from tests.conftest import MEMORY_DISK
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
-from tests.stores.harness import chain_lengths, files_of, open_pair
+from tests.stores.harness import chain_lengths, files_of, open_pair, store_of
 
 A, B = "/memories/a.md", "/memories/b.md"
 
@@ -37,21 +36,21 @@ def told(commit: Commit) -> tuple[Any, ...]:
     )
 
 
-@settings(max_examples=settings().max_examples // 2)  # each makes a database
-@given(sessions, st.integers(0, 10))
-def test_every_store_tells_the_same_of_the_same_commands(session: Session, since: int) -> None:
-    with tempfile.TemporaryDirectory() as directory:
+@pytest.mark.parametrize("kind", ["sqlite", "git"])
+@settings(max_examples=settings().max_examples // 4)  # each makes a database, or a repository
+@given(session=sessions, since=st.integers(0, 10))
+def test_every_store_tells_the_same_of_the_same_commands(kind: str, session: Session, since: int) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as directory:
         policy = session.policy
-        simple = SimpleStore("work", policy)
-        sqlite, _ = open_sqlite(Path(directory), "work", policy, relaxed=True)
-        with Memory(simple, Actor()) as one, Memory(sqlite, Actor()) as other:
+        simple, lasting = (store_of(name, Path(directory), policy) for name in ("simple", kind))
+        with Memory(simple, Actor()) as one, Memory(lasting, Actor()) as other:
             for number, command in enumerate(session.sent):
                 one.execute(command)
                 other.execute(command)
                 if number == 12:
                     one.set_policy({"max_files": 3})
                     other.set_policy({"max_files": 3})
-            expected, found = (store.changes(since) for store in (simple, sqlite))
+            expected, found = (store.changes(since) for store in (simple, lasting))
             assert expected is not None or since > one.snapshot().version
             assert found is not None
             assert [told(commit) for commit in found] == [told(commit) for commit in expected or []]
@@ -70,12 +69,9 @@ def test_a_directory_that_changed_as_a_whole_is_named(tmp_path: Path) -> None:
     assert directories == [None, None, "/memories/d", "/memories/f/e", None]
 
 
-@pytest.fixture(params=["simple", "sqlite"])
+@pytest.fixture(params=["simple", "sqlite", "git"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    policy = Policy()
-    return (
-        SimpleStore("work", policy) if request.param == "simple" else open_sqlite(tmp_path, "work", policy)[0]
-    )
+    return store_of(request.param, tmp_path, Policy())
 
 
 def write_joined(memory: Memory, data: bytes, joined: Joined) -> None:

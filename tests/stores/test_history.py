@@ -13,22 +13,18 @@ from memfs import Limits, Memory, Policy
 from memfs.port.change import Actor
 from memfs.port.errors import NotKept
 from memfs.port.store import Record, Store
-from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
-from tests.stores.harness import open_pair
+from tests.stores.harness import open_pair, store_of
 
 A, B, C, D = (f"/memories/{name}.md" for name in "abcd")
 ACTOR = Actor("someone", "an editor", 77)
 
 
-@pytest.fixture(params=["simple", "sqlite"])
+@pytest.fixture(params=["simple", "sqlite", "git"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    policy = Policy(Limits(max_files=3))
-    return (
-        SimpleStore("work", policy) if request.param == "simple" else open_sqlite(tmp_path, "work", policy)[0]
-    )
+    return store_of(request.param, tmp_path, Policy(Limits(max_files=3)))
 
 
 def brief(records: list[Record]) -> list[tuple[int, str, str]]:

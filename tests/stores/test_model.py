@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 
 from memfs import Memory, Policy
 from memfs.port.change import Actor
+from memfs.stores.git import open_git
+from memfs.stores.git import store as git_store
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from memfs.stores.sqlite import store as sqlite_store
+from tests.conftest import MEMORY_DISK
 from tests.harness import texts
 from tests.port.strategies import Session, comparable, model_of, sessions
 
@@ -38,22 +41,29 @@ def sqlite(directory: Path, policy: Policy) -> Memory:
     return Memory(store, Actor())
 
 
+def git(directory: Path, policy: Policy) -> Memory:
+    store, _ = open_git(directory / "repository", None, "work", policy)
+    return Memory(store, Actor())
+
+
 @pytest.mark.parametrize(
     ("opener", "most_changes"),
-    [(simple, None), (sqlite, 20_000), (sqlite, 1)],
-    ids=["simple", "sqlite", "sqlite, loading anew after two changes"],
+    [(simple, None), (sqlite, None), (sqlite, 1), (git, None), (git, 1)],
+    ids=["simple", "sqlite", "sqlite, soon loading anew", "git", "git, soon loading anew"],
 )
 def test_commands_at_any_door_answer_as_the_model_does(
     opener: Opener, most_changes: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if most_changes is not None:
-        monkeypatch.setattr(sqlite_store, "MOST_CHANGES", most_changes)
+        for module in (sqlite_store, git_store):
+            monkeypatch.setattr(module, "MOST_CHANGES", most_changes)
+    part = 4 if opener is git else 2  # each example makes a database, or a repository
 
-    @settings(max_examples=settings().max_examples // 2)  # each makes a database
+    @settings(max_examples=settings().max_examples // part)
     @given(sessions, st.lists(st.integers(0, DOORS), min_size=1))
     def check(session: Session, numbers: list[int]) -> None:
         model = model_of(session.policy, datetime.now(UTC).year)
-        with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as name, ExitStack() as stack:
             directory = Path(name)
             stack.callback(simple_stores.pop, directory, None)
             doors = [stack.enter_context(opener(directory, session.policy)) for _ in range(DOORS)]

@@ -34,6 +34,17 @@ class History:
                 if file_id is None or record.id == file_id:
                     yield record
 
+    def since(self, state: State, version: int, most: int) -> list[Recorded] | None:
+        """The changes after *version*, oldest first; None where there are more than *most*."""
+        found: list[Recorded] = []
+        for recorded in self._newest_first(state):
+            if recorded.version <= version:
+                break
+            if len(found) == most:
+                return None
+            found.append(recorded)
+        return found[::-1]
+
     def gone(self, state: State, path: str) -> Iterator[Record]:
         """The newest record of each memory that has left, by last paths; those at *path*, or below it."""
         newest: dict[int, Record] = {}

@@ -21,7 +21,7 @@ FILE = b"100644"
 DIRECTORY = b"40000"
 _THREADS = 8
 _TRIES = 5
-"""How often a file is made anew where a `git gc` has just removed the directory for it."""
+"""How often objects are written anew where a `git gc` takes away what they need."""
 
 
 class TreeEntry(NamedTuple):
@@ -74,39 +74,43 @@ class ObjectWriter:
 
     def write(self, objects: Mapping[str, bytes]) -> None:
         """Write *objects*, durably; those that are there are made durable, and young for `git gc`."""
-        made = list(self._pool.map(lambda item: self._write(*item), objects.items()))
-        parents = {self._directory / oid[:2] for oid in objects}
-        if any(made):
-            parents.add(self._directory)
-        list(self._pool.map(sync, parents))
+        for tries in range(_TRIES, 0, -1):
+            try:
+                return self._write_all(objects)
+            except FileNotFoundError:  # a `git gc` packed what was there, or took an empty directory away
+                if tries == 1:
+                    raise
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
 
-    def _write(self, oid: str, whole: bytes) -> bool:
-        """Write one object under its name, synced; whether a directory was made for it."""
-        parent = self._directory / oid[:2]
-        path = parent / oid[2:]
+    def _write_all(self, objects: Mapping[str, bytes]) -> None:
+        parents = {self._directory / oid[:2] for oid in objects}
+        made = [parent for parent in parents if self._make(parent)]
+        list(self._pool.map(self._write, objects, objects.values()))
+        list(self._pool.map(sync, [*parents, self._directory] if made else parents))
+
+    def _make(self, parent: Path) -> bool:
+        """Make the directory of objects that begin alike; whether it was missing."""
+        try:
+            parent.mkdir()
+        except FileExistsError:
+            return False
+        parent.chmod(self._mode)
+        return True
+
+    def _write(self, oid: str, whole: bytes) -> None:
+        """Write one object under its name, synced."""
+        path = self._directory / oid[:2] / oid[2:]
         try:
             os.utime(path)
-            sync(path)  # it may have come from a program that syncs nothing
-            return False
+            return sync(path)  # it may have come from a program that syncs nothing
         except FileNotFoundError:
             pass
-        made = False
-        for _ in range(_TRIES):
-            try:
-                # The prefix is git's own: what a killed process leaves, `git gc` takes away.
-                temporary = parent / f"tmp_obj_{os.urandom(6).hex()}"
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
-                break
-            except FileNotFoundError:
-                parent.mkdir(exist_ok=True)
-                parent.chmod(self._mode)
-                made = True
-        else:
-            raise FileNotFoundError(2, f"{parent} goes away again and again")
+        # The prefix is git's own: what a killed process leaves, `git gc` takes away.
+        temporary = path.with_name(f"tmp_obj_{os.urandom(6).hex()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(zlib.compress(whole, 1))
@@ -116,7 +120,6 @@ class ObjectWriter:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        return made
 
 
 def sync(path: Path) -> None:

@@ -159,19 +159,20 @@ class GitStore:
     def changes(self, since: int) -> Sequence[Commit] | None:
         """The commits after *since*, those of others among them; None where the reference was moved back."""
         state = self._state
-        if state is None or state.version != since:
-            return None
         tip = self._target()
-        if tip == state.tip:
-            return []
-        if tip is None:
+        if state is None or tip is None:
             return None
-        self._state = None  # if anything fails from here on, it is loaded anew
-        found = self._follow(state, tip)
-        if found is None:
-            return None
-        self._adopt(state)
-        return [recorded.commit for recorded in found]
+        at = state.version
+        found: list[Recorded] | None = []
+        if tip != state.tip:
+            self._state = None  # if anything fails from here on, it is loaded anew
+            found = self._follow(state, tip)
+            if found is None:
+                return None
+            self._adopt(state)
+        if since != at:
+            found = self._history.since(state, since, MOST_CHANGES)
+        return None if found is None else [recorded.commit for recorded in found]
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """Write the objects of one commit, make them durable, and move the reference to it."""
