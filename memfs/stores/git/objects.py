@@ -76,7 +76,8 @@ class ObjectWriter:
         """Write *objects*, durably; those that are there are made durable, and young for `git gc`."""
         for tries in range(_TRIES, 0, -1):
             try:
-                return self._write_all(objects)
+                self._write_all(objects)
+                return
             except FileNotFoundError:  # a `git gc` packed what was there, or took an empty directory away
                 if tries == 1:
                     raise
@@ -105,7 +106,8 @@ class ObjectWriter:
         path = self._directory / oid[:2] / oid[2:]
         try:
             os.utime(path)
-            return sync(path)  # it may have come from a program that syncs nothing
+            sync(path)  # it may have come from a program that syncs nothing
+            return
         except FileNotFoundError:
             pass
         # The prefix is git's own: what a killed process leaves, `git gc` takes away.

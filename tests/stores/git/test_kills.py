@@ -80,6 +80,7 @@ def test_what_was_acknowledged_survives_a_kill(repository: Path, writers: int) -
     assert [path for path in expected if found.get(path) != path] == []
 
 
+@pytest.mark.slow
 def test_a_commit_that_ends_at_any_of_its_steps_blocks_nobody(repository: Path) -> None:
     with open_pair(repository)[0] as memory:
         must(memory, "create", path=A, text="a")
