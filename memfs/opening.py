@@ -130,7 +130,7 @@ def _open_store(url: str | None, scope: str, policy: Policy, relaxed: bool) -> t
 
 def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:
     try:
-        from memfs.stores.git import open_git
+        from memfs.stores.git.store import open_git
     except ModuleNotFoundError as error:
         if error.name != "pygit2":
             raise

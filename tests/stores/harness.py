@@ -17,7 +17,7 @@ from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
 from memfs.port.store import Store
-from memfs.stores.git import open_git
+from memfs.stores.git.store import open_git
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import SqliteStore, open_sqlite, rows
 from memfs.stores.sqlite.database import ScopeFiles

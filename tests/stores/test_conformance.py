@@ -8,7 +8,7 @@ import pytest
 
 from memfs import open_memory
 from memfs.port.store import Store, Watch
-from memfs.stores.git import GitStore
+from memfs.stores.git.store import GitStore
 from memfs.stores.git.watch import ReferenceWatch
 from memfs.stores.simple import SimpleStore, SimpleWatch
 from memfs.stores.sqlite import SqliteStore

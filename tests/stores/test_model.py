@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from memfs import Memory, Policy
 from memfs.port.change import Actor
-from memfs.stores.git import open_git
 from memfs.stores.git import store as git_store
+from memfs.stores.git.store import open_git
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from memfs.stores.sqlite import store as sqlite_store

@@ -7,7 +7,3 @@
 - ``state``, ``foreign``, ``difference``: the scope at a commit; what others did to it with plain git.
 - ``store``, ``history``, ``watch``: the :class:`~memfs.port.store.Store` itself.
 """
-
-from memfs.stores.git.store import GitStore, open_git, ref_of
-
-__all__ = ["GitStore", "open_git", "ref_of"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memfs.port.buckets import move_operation
 from memfs.port.change import Change, Commit, Move, Origin, Put, PutOperation, Remove
 from memfs.stores.git.recorded import Recorded
 from memfs.stores.git.state import State
@@ -22,7 +23,14 @@ def difference_of(old: State, new: State, origin: Origin) -> Recorded:
             puts.append(Put(file_id, entry.path, entry.size, operation, None, entry.mtime_ns))
     change = Change(
         tuple(Remove(before[file_id].file(file_id), evicted=False) for file_id in removes),
-        tuple(Move(before[file_id].file(file_id), after[file_id].path) for file_id in moves),
+        tuple(
+            Move(
+                before[file_id].file(file_id),
+                after[file_id].path,
+                move_operation(before[file_id].path, after[file_id].path, new.policy),
+            )
+            for file_id in moves
+        ),
         tuple(puts),
         new.policy if new.policy != old.policy else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
+from memfs.port.buckets import layout_violation, move_operation
 from memfs.port.change import Change, Commit, Move, Put, PutOperation, Remove
 from memfs.port.errors import UnsafeStorage
 from memfs.port.names import ROOT, extension_error, path_error
@@ -46,7 +47,7 @@ def foreign_change(
     for path, (_, after) in differences.items():
         if after is not None:
             _check_name(path, policy)
-    return _recorded(repository, commit, entries, differences, version)
+    return _recorded(repository, commit, entries, differences, version, policy)
 
 
 def _recorded(
@@ -55,6 +56,7 @@ def _recorded(
     entries: Mapping[int, Entry],
     differences: Differences,
     version: int,
+    policy: Policy,
 ) -> Recorded:
     ids = {entry.path: file_id for file_id, entry in entries.items() if entry.path in differences}
     left = sorted(path for path, (_, after) in differences.items() if after is None)
@@ -73,7 +75,10 @@ def _recorded(
             operation, file_id, number = "created", new_id(version, number), number + 1
         blobs[file_id] = Blob(oid, hashlib.sha256(content).hexdigest())
         puts.append(Put(file_id, path, len(content), operation, content))
-    moves = tuple(Move(entries[ids[old]].file(ids[old]), new) for new, old in moved.items())
+    moves = tuple(
+        Move(entries[ids[old]].file(ids[old]), new, move_operation(old, new, policy))
+        for new, old in moved.items()
+    )
     stayed = set(moved.values())
     removes = tuple(
         Remove(entries[ids[path]].file(ids[path]), evicted=False) for path in left if path not in stayed
@@ -142,3 +147,6 @@ def _check_name(path: str, policy: Policy) -> None:
     error = path_error(path) or extension_error(path, policy.extensions)
     if error is not None:
         raise UnsafeStorage(error.message.removesuffix("."))
+    violation = layout_violation(path, policy.layout)
+    if violation is not None:
+        raise UnsafeStorage(f"{path} {violation}")

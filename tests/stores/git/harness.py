@@ -9,7 +9,7 @@ from pathlib import Path
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
-from memfs.stores.git import GitStore, open_git, ref_of
+from memfs.stores.git.store import GitStore, open_git, ref_of
 
 SCOPE = "work"
 REF = ref_of(SCOPE)

@@ -12,7 +12,7 @@ import pytest
 from memfs import Memory
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode
-from memfs.stores.git import GitStore
+from memfs.stores.git.store import GitStore
 from tests.harness import failure, must, texts
 from tests.stores.git.harness import REF, Clone, damage_of, git, open_pair
 
