@@ -157,7 +157,11 @@ def _parsed(url: str | None) -> tuple[str, Path, str | None]:
         if kind == "git":
             path, question, query = path.partition("?")
             if question:
-                ref = _reference(query)
+                ref = git_reference(query.removeprefix("ref=")) if query.startswith("ref=") else None
+                if ref is None:
+                    raise OpenError(
+                        ErrorCode.INVALID_ARGUMENT, "After git:PATH? comes ref= and nothing else."
+                    )
         if not path or "\0" in path:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
         return kind, Path(resolve(os.path.expanduser(path))), ref
@@ -166,13 +170,12 @@ def _parsed(url: str | None) -> tuple[str, Path, str | None]:
     )
 
 
-def _reference(query: str) -> str:
-    """The full name of a git reference, of a URL's part after the question mark."""
-    name = query.removeprefix("ref=")
-    if name == query or not _is_reference(name):
+def git_reference(name: str) -> str:
+    """*name*, which must be the name of a git reference in full; anything else raises OpenError."""
+    if not _is_reference(name):
         raise OpenError(
             ErrorCode.INVALID_ARGUMENT,
-            f"After git:PATH? comes ref= and a reference in full, as in ref=refs/heads/notes; not '{query}'.",
+            f"A git reference is named in full, as in refs/heads/notes, and not '{name}'.",
         )
     return name
 

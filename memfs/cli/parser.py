@@ -27,7 +27,8 @@ Which memory a command is about, the first that applies:
   the path              if it lies in a running mount, the memory mounted there
   where you are         if it lies in a running mount, the memory mounted there
   otherwise             the scope 'default' of the user's own store
-A store is sqlite:PATH (a directory, made when missing), or simple: (kept in one
+A store is sqlite:PATH (a directory, made when missing), git:PATH (a repository,
+made when missing; git:PATH?ref=REF names a reference), or simple: (kept in one
 process only).
 
 A path is one in a running mount, absolute or relative to where you are; or

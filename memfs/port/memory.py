@@ -28,7 +28,7 @@ from memfs.port.receipts import Failure, Result, Success
 from memfs.port.restoring import plan_restore_archived
 from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Record, Store, VersionMismatch, Watch
+from memfs.port.store import Busy, Record, Reporting, Store, VersionMismatch, Watch
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
@@ -268,6 +268,10 @@ class Memory:
         if isinstance(answer, PortError):
             raise StoreError(answer.message)
         return self.policy
+
+    def report(self) -> Mapping[str, object]:
+        """What the store has to say of itself, for people; see :class:`Reporting`."""
+        return self._store.report() if isinstance(self._store, Reporting) else {}
 
     def sync(self) -> None:
         """Make every acknowledged change survive a power cut. Raises StoreError."""

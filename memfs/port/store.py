@@ -13,8 +13,8 @@ is asked for that is pruned or redacted. They may be called from any thread; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.names import ROOT
@@ -62,6 +62,14 @@ class Watch(Protocol):
 
     def close(self) -> None:
         """Stop watching; no call is made after this returns."""
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A store that has something of its own to tell ``memfs status``."""
+
+    def report(self) -> Mapping[str, object]:
+        """Labels and what stands beside them."""
 
 
 class Store(Protocol):

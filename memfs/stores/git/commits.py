@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memfs.port.change import Actor, Commit, Origin
+from memfs.port.change import Actor, Origin
 from memfs.port.errors import UnsafeStorage
 from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Head
 from memfs.stores.git.objects import TreeEntry, parse_tree
-from memfs.stores.git.recorded import message_of, person_of
+from memfs.stores.git.recorded import Recorded, message_of, person_of
 from memfs.stores.git.repository import Repository
 
 GIT = "git"
@@ -61,14 +61,16 @@ def read_commit(repository: Repository, oid: str) -> CommitData:
     return CommitData(oid, tree, tuple(parents), author, time, message)
 
 
-def commit_bytes(tree: str, parent: str | None, change: Commit) -> bytes:
+def commit_bytes(tree: str, parent: str | None, change: Recorded) -> bytes:
     """The commit of a change: its author is the actor, its committer memfs."""
-    when = f"{change.origin.time_ns // 1_000_000_000} +0000"
+    version, _, origin = change.commit
+    message = message_of(change.records(), version, origin.reason)
+    when = f"{origin.time_ns // 1_000_000_000} +0000"
     return (
         f"tree {tree}\n"
         + (f"parent {parent}\n" if parent else "")
-        + f"author {person_of(change.origin.actor)} {when}\n"
-        f"committer memfs <memfs@memfs.invalid> {when}\n\n{message_of(change)}"
+        + f"author {person_of(origin.actor)} {when}\n"
+        f"committer memfs <memfs@memfs.invalid> {when}\n\n{message}"
     ).encode()
 
 

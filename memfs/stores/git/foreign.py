@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 from memfs.port.buckets import layout_violation, move_operation
-from memfs.port.change import Change, Commit, Move, Put, PutOperation, Remove
+from memfs.port.change import Change, Commit, Move, Put, PutOperation, Remove, created_id
 from memfs.port.errors import UnsafeStorage
 from memfs.port.names import ROOT, extension_error, path_error
 from memfs.port.policy import Policy
 from memfs.stores.git.commits import CommitData
-from memfs.stores.git.index import Entry, new_id
+from memfs.stores.git.index import Entry
 from memfs.stores.git.objects import Tree, TreeEntry, parse_tree
 from memfs.stores.git.recorded import Blob, Recorded
 from memfs.stores.git.repository import Repository
@@ -72,7 +72,7 @@ def _recorded(
         operation: PutOperation = "modified"
         file_id = ids.get(path)
         if file_id is None:
-            operation, file_id, number = "created", new_id(version, number), number + 1
+            operation, file_id, number = "created", created_id(version, number), number + 1
         blobs[file_id] = Blob(oid, hashlib.sha256(content).hexdigest())
         puts.append(Put(file_id, path, len(content), operation, content))
     moves = tuple(

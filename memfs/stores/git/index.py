@@ -7,11 +7,12 @@ writes the pages it touches, whatever the number of files.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from memfs.port.change import File
+from memfs.port.change import VERSION_BITS, File
 from memfs.port.errors import OpenError, UnsafeStorage
 from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
@@ -23,7 +24,11 @@ INDEX_NAME = b".memfs"
 MEMORIES_NAME = ROOT[1:].encode()
 FORMAT = 1
 PAGE_BITS = 6
-_VERSION_BITS = 40
+
+
+def ref_of(scope_name: str) -> str:
+    """The private reference of a scope."""
+    return f"refs/memfs/{hashlib.sha256(scope_name.encode()).hexdigest()}"
 
 
 class Head(NamedTuple):
@@ -91,11 +96,6 @@ class Entry(NamedTuple):
     def file(self, file_id: int) -> File:
         """The port's view of it."""
         return File(file_id, self.path, self.size, self.mtime_ns, self.content)
-
-
-def new_id(version: int, number: int) -> int:
-    """The id of the file that is the *number*-th, from 0, to be created by the change *version*."""
-    return number << _VERSION_BITS | version
 
 
 class Index:
@@ -172,6 +172,12 @@ class Index:
             {b"%x" % group: TreeEntry(DIRECTORY, oid) for group, oid in self._group_oids.items()}
         )
 
+    def pages(self) -> Iterator[tuple[str, bytes]]:
+        """Every page, by its path in the tree."""
+        for page, ids in sorted(self._pages.items()):
+            if ids:
+                yield f"{page >> PAGE_BITS:x}/{page & (1 << PAGE_BITS) - 1:02x}", self._page_bytes(ids)
+
     def _enter(self, file_id: int, entry: Entry) -> None:
         self.entries[file_id] = entry
         page = _page_of(file_id)
@@ -185,7 +191,7 @@ class Index:
 
 def _page_of(file_id: int) -> int:
     # Files that one change created differ in their upper bits only, and must not take a page each.
-    return ((file_id & (1 << _VERSION_BITS) - 1) + (file_id >> _VERSION_BITS)) >> PAGE_BITS
+    return ((file_id & (1 << VERSION_BITS) - 1) + (file_id >> VERSION_BITS)) >> PAGE_BITS
 
 
 def _entry_to(entry: Entry) -> list[Any]:

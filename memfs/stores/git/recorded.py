@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, Remove
 from memfs.port.policy import Policy
 from memfs.port.store import Record
 from memfs.stores.records import records_of
+
+LEFT = ("deleted", "evicted")
+"""The operations with which a memory leaves."""
 
 
 class Blob(NamedTuple):
@@ -75,11 +78,21 @@ class Recorded(NamedTuple):
         return cls(Commit(line["version"], change, origin), blobs)
 
 
-def message_of(commit: Commit) -> str:
-    """What ``git log`` shows: what happened, why, and the version."""
-    reason = commit.origin.reason.strip()
-    middle = f"{reason}\n\n" if reason else ""
-    return f"{_subject(commit)}\n\n{middle}Memfs-Version: {commit.version}\n"
+def message_of(records: Sequence[Record], version: int, reason: str) -> str:
+    """What ``git log`` shows of the change *version*: what happened to which files, and why."""
+    # What was asked for comes first, what had to leave for it after that.
+    ordered = sorted(records, key=lambda record: record.operation in LEFT)
+    told = [
+        f"{record.operation} {record.old_path[1:]} to {record.path[1:]}"
+        if record.old_path
+        else f"{record.operation} {record.path[1:]}"
+        for record in ordered
+    ]
+    subject = told[0] if told else "set the rules of the scope"
+    if len(told) > 1:
+        subject += f" and {len(told) - 1} more"
+    middle = f"{reason.strip()}\n\n" if reason.strip() else ""
+    return f"{subject}\n\n{middle}Memfs-Version: {version}\n"
 
 
 def person_of(actor: Actor) -> str:
@@ -93,16 +106,3 @@ def person_of(actor: Actor) -> str:
 def _plain(name: str) -> str:
     """*name* without what would end it in the header of a commit."""
     return "".join(" " if c in "<>" or not c.isprintable() else c for c in name).strip(" .,:;'\"")
-
-
-def _subject(commit: Commit) -> str:
-    change = commit.change
-    # What was asked for comes first, what had to leave for it after that.
-    told = [f"{put.operation} {put.path[1:]}" for put in change.puts]
-    told += [f"{operation} {file.path[1:]} to {path[1:]}" for file, path, operation in change.moves]
-    told += [f"{'evicted' if evicted else 'deleted'} {file.path[1:]}" for file, evicted in change.removes]
-    if change.policy is not None:
-        told.append("changed the policy")
-    if not told:
-        return "changed nothing"
-    return told[0] if len(told) == 1 else f"{told[0]} and {len(told) - 1} more"

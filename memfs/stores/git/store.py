@@ -26,7 +26,7 @@ from memfs.stores.gate import Gate
 from memfs.stores.git.commits import GIT, commit_bytes, read_commit
 from memfs.stores.git.difference import difference_of
 from memfs.stores.git.history import History, heads_from
-from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Head, Index
+from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Head, Index, ref_of
 from memfs.stores.git.objects import (
     DIRECTORY,
     FILE,
@@ -51,11 +51,6 @@ COLLECT_EVERY = 256
 """Commits after which a repository of memfs's own is offered to `git gc --auto`."""
 RESCUE = "refs/memfs-rescue"
 _MEMFS = Actor("memfs", "memfs")
-
-
-def ref_of(scope_name: str) -> str:
-    """The private reference of a scope."""
-    return f"refs/memfs/{hashlib.sha256(scope_name.encode()).hexdigest()}"
 
 
 def open_git(path: Path, ref: str | None, scope_name: str, policy: Policy) -> tuple[GitStore, bool]:
@@ -314,7 +309,7 @@ class GitStore:
             batch,
         )
         assert root is not None, "the head is in it"
-        oid = batch.add("commit", commit_bytes(root, state.tip, recorded.commit))
+        oid = batch.add("commit", commit_bytes(root, state.tip, recorded))
         with storage_errors(self._repository.path):
             self._writer.write(batch.objects)
             swap(self._repository, self.ref, state.tip, oid, self._next_file)

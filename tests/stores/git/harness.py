@@ -9,7 +9,8 @@ from pathlib import Path
 from memfs.port.change import Actor
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
-from memfs.stores.git.store import GitStore, open_git, ref_of
+from memfs.stores.git.index import ref_of
+from memfs.stores.git.store import GitStore, open_git
 
 SCOPE = "work"
 REF = ref_of(SCOPE)

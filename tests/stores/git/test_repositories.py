@@ -13,7 +13,7 @@ import pytest
 from memfs import Limits, OpenError, open_memory
 from memfs.port.errors import ErrorCode, StoreError, UnsafeStorage
 from memfs.stores.git import store as git_store
-from memfs.stores.git.store import ref_of
+from memfs.stores.git.index import ref_of
 from tests.harness import must, texts
 from tests.stores.git.harness import REF, damage_of, git, open_pair
 
