@@ -157,11 +157,10 @@ def _parsed(url: str | None) -> tuple[str, Path, str | None]:
         if kind == "git":
             path, question, query = path.partition("?")
             if question:
-                ref = git_reference(query.removeprefix("ref=")) if query.startswith("ref=") else None
-                if ref is None:
-                    raise OpenError(
-                        ErrorCode.INVALID_ARGUMENT, "After git:PATH? comes ref= and nothing else."
-                    )
+                name = query.removeprefix("ref=")
+                if name == query:
+                    raise OpenError(ErrorCode.INVALID_ARGUMENT, "After git:PATH? comes only ref=REF.")
+                ref = git_reference(name)
         if not path or "\0" in path:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
         return kind, Path(resolve(os.path.expanduser(path))), ref

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from memfs.cli.choose import choose, port_path, rules
 from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.opening import open_with
+from memfs.port.change import Change
 from memfs.port.importing import plan_import
 from memfs.port.names import ROOT, path_error
 from memfs.port.receipts import Imported
 
 if TYPE_CHECKING:
-    from memfs.port.change import Change
     from memfs.port.errors import PortError
     from memfs.port.policy import Limits
     from memfs.port.scope import Scope
@@ -46,7 +46,10 @@ def run(options: Namespace) -> int:
 
         def planner(scope: Scope, _now_ns: int) -> Change | Imported | PortError:
             planned = plan_import(scope, files)
-            return planned.receipt if options.dry_run and hasattr(planned, "receipt") else planned
+            if options.dry_run and isinstance(planned, Change):
+                assert isinstance(planned.receipt, Imported), "an import has this receipt"
+                return planned.receipt
+            return planned
 
         result = memory.perform("import", planner).result
     if result.error is not None:

@@ -76,8 +76,8 @@ class _Plan(NamedTuple):
         """Refuse a mount over its own data, or data in a mount, before anything is written there."""
         check_apart(self.mountpoint, "the state of mounts", resolve(str(state_directory())))
         kind, _, path = self.memory.store.partition(":")
-        if kind == "sqlite":
-            check_apart(self.mountpoint, "the store", path)
+        if kind in ("sqlite", "git"):
+            check_apart(self.mountpoint, "the store", path.partition("?ref=")[0])
 
     def serve(self, ready: Callable[[], None]) -> None:
         """Open the memory and serve it; the process that calls this does nothing else any more."""

@@ -94,6 +94,7 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
                 "max_files": limits.max_files,
                 "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
+                "of_the_store": dict(memory.report()),
             } | _history(memory)
     except OpenError as error:
         return {"fault": error.error.message}
@@ -135,6 +136,7 @@ def _told(mount: dict[str, Any]) -> str:
     if mount.get("history_since"):
         since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
         lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")
+    lines += [f"  {label:8} {value}" for label, value in mount.get("of_the_store", {}).items()]
     lines += _told_of_report(mount)
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")

@@ -96,9 +96,8 @@ def _read_entry(source: Source, path: str, name: str, directory: int, limits: Li
         descriptor = os.open(name, _READ, dir_fd=directory)
     except OSError as error:
         is_link = error.errno == errno.ELOOP
-        source.left.append(
-            Left(path, "is a symbolic link" if is_link else f"cannot be read: {error.strerror}")
-        )
+        reason = "is a symbolic link" if is_link else f"cannot be read: {error.strerror}"
+        source.left.append(Left(path, reason))
         return
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
