@@ -485,7 +485,7 @@ COMMANDS = {
                  r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
     "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
                    "memfs unmount ~/memories", _unmount),
-    "export": Row("memfs.cli.export", "copy a memory out: to git with its history, to a tar or a directory",
+    "export": Row("memfs.cli.export", "copy a memory out, into git with its history, a tar or a folder",
                   "memfs export --git ~/memory.git\n  memfs export --tar ~/memory.tar.gz", _export),
     "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
                   "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",

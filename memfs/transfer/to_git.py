@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from memfs.port.change import Actor, Change, Commit, Origin
-from memfs.port.errors import ErrorCode, StoreError
+from memfs.port.errors import ErrorCode, NotKept, StoreError
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
 from memfs.port.store import Record
@@ -211,10 +211,8 @@ def _nothing(oid: str) -> Tree:
 def _kept(memory: Memory, record: Record) -> bytes | None:
     try:
         return memory.read_record(record)
-    except StoreError as error:
-        if error.code is ErrorCode.NOT_FOUND:  # pruned, or redacted
-            return None
-        raise
+    except NotKept:  # pruned, or redacted
+        return None
 
 
 def _put(line: _Line, file_id: int, path: str, content: bytes) -> bytes:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memfs.port.change import Actor, Change, Commit, Origin
-from memfs.port.errors import ErrorCode, OpenError, StoreError, UnsafeStorage
+from memfs.port.errors import ErrorCode, NotKept, OpenError, StoreError, UnsafeStorage
 from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
@@ -133,7 +133,7 @@ class GitStore:
         else:
             oid = self._history.blob(self._line(), file_id, version)
         if oid is None:
-            raise StoreError(f"{self.ref} holds no version {version} of that memory.")
+            raise NotKept(f"{self.ref} holds no version {version} of that memory.")
         return self._repository.read(oid, "blob")
 
     def acquire(self, wait: bool) -> None:
@@ -218,6 +218,15 @@ class GitStore:
     def gone(self, path: str = ROOT) -> Iterator[Record]:
         """The newest record of each memory that has left, by last paths; reads the whole history."""
         return self._history.gone(self._line(), path)
+
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left; reads the whole history."""
+        children: dict[str, bool] = {}
+        for record in self.gone(path):
+            name, slash, _ = record.path[len(path) + 1 :].partition("/")
+            if name:
+                children[name] = children.get(name, False) or bool(slash)
+        return children
 
     def report(self) -> Mapping[str, str]:
         """Where the scope is for plain git, and which references keep what a rewound one lost."""
