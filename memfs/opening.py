@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +19,10 @@ from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
 
 DEFAULT_SCOPE = "default"
-KINDS = "simple: (in this process), sqlite:PATH (a directory), directory:PATH (a folder of plain files)"
+KINDS = (
+    "simple: (in this process), sqlite:PATH (a directory), directory:PATH (a folder of plain files), "
+    "git:PATH (a repository)"
+)
 
 
 def open_memory(
@@ -35,12 +39,13 @@ def open_memory(
     """Open the memory port on one scope of a store; the scope is made if there is none.
 
     *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"directory:PATH"`` (a folder of plain
-    files, which become memories as they are), ``"simple:"`` (in this process only), or None for the
-    user's default store. The rules of a scope are recorded with it: those that are named make those of a
-    new one; for one that exists they may be left out, and others than the recorded are refused. The
-    layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension ``.html`` and the eviction
-    ``"archive"``, where no others are named. *actor* is the name that the history gives to this caller,
-    by default the program's. Changes are durable when ``execute`` returns.
+    files, which become memories as they are), ``"git:PATH"`` (a repository, bare or with a work tree; with
+    ``"?ref=REF"`` on another reference than the scope's private one), ``"simple:"`` (in this process
+    only), or None for the user's default store. The rules of a scope are recorded with it: those that are
+    named make those of a new one; for one that exists they may be left out, and others than the recorded
+    are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension ``.html``
+    and the eviction ``"archive"``, where no others are named. *actor* is the name that the history gives
+    to this caller, by default the program's. Changes are durable when ``execute`` returns.
 
     Raises :class:`OpenError` for a bad name, limit or URL, and for a store that cannot be opened.
     """
@@ -101,14 +106,14 @@ def current_actor(program: str | None = None) -> Actor:
 
 def canonical_url(url: str | None) -> str:
     """*url* with everything it leaves open filled in, so that it means the same in any directory."""
-    kind, path = _parsed(url)
-    return "simple:" if kind == "simple" else f"{kind}:{path}"
+    kind, path, ref = _parsed(url)
+    return "simple:" if kind == "simple" else f"{kind}:{path}" + (f"?ref={ref}" if ref else "")
 
 
 def _open_store(
     url: str | None, scope: str, policy: Policy, wanted: Mapping[str, Any], relaxed: bool
 ) -> tuple[Store, bool]:
-    kind, path = _parsed(url)
+    kind, path, ref = _parsed(url)
     if kind == "simple":
         from memfs.stores.simple import SimpleStore
 
@@ -125,25 +130,65 @@ def _open_store(
         from memfs.stores.directory import open_directory
 
         return open_directory(path, scope, policy, relaxed, wanted)
+    if kind == "git":
+        return _open_git(path, ref, scope, policy)
     from memfs.stores.sqlite import open_sqlite
 
     return open_sqlite(path, scope, policy, relaxed)
 
 
-def _parsed(url: str | None) -> tuple[str, Path]:
+def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:
+    try:
+        from memfs.stores.git.store import open_git
+    except ModuleNotFoundError as error:
+        if error.name != "pygit2":
+            raise
+        raise OpenError(
+            ErrorCode.STORAGE_ERROR,
+            "A git: store needs pygit2, which is not installed; run pip install 'memfs-mount[git]'.",
+        ) from error
+    return open_git(path, ref, scope, policy)
+
+
+def _parsed(url: str | None) -> tuple[str, Path, str | None]:
+    """The kind of a store, its path, and for ``git:`` the reference, None where the URL names none."""
     if url is None:
-        return "sqlite", Path(resolve(str(default_store())))
+        return "sqlite", Path(resolve(str(default_store()))), None
     kind, colon, path = url.partition(":")
     if colon and kind == "simple":
         if path:
             raise OpenError(
                 ErrorCode.INVALID_ARGUMENT, "A simple: store takes no path; it ends with its process."
             )
-        return kind, Path()
-    if colon and kind in ("sqlite", "directory"):
+        return kind, Path(), None
+    if colon and kind in ("sqlite", "directory", "git"):
+        ref = None
+        if kind == "git":
+            path, question, query = path.partition("?")
+            if question:
+                name = query.removeprefix("ref=")
+                if name == query:
+                    raise OpenError(ErrorCode.INVALID_ARGUMENT, "After git:PATH? comes only ref=REF.")
+                ref = git_reference(name)
         if not path or "\0" in path:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
-        return kind, Path(resolve(os.path.expanduser(path)))
+        return kind, Path(resolve(os.path.expanduser(path))), ref
     raise OpenError(
         ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."
     )
+
+
+def git_reference(name: str) -> str:
+    """*name*, which must be the name of a git reference in full; anything else raises OpenError."""
+    if not _is_reference(name):
+        raise OpenError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"A git reference is named in full, as in refs/heads/notes, and not '{name}'.",
+        )
+    return name
+
+
+# As git-check-ref-format(1) has it, for names in full.
+_is_reference = re.compile(
+    r"refs(?:/(?!\.)(?!@?\{)(?:(?!\.\.|@\{|\.lock(?:/|$))[^\x00-\x20\x7f ~^:?*\[\\/])+(?<!\.)){2,}"
+).fullmatch

@@ -10,13 +10,14 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 ON_CI = os.environ.get("CI") == "true"
+MEMORY_DISK = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HOME = pytest.StashKey[Path]()
 ENVIRONMENT = pytest.StashKey[dict[str, str]]()
 
@@ -87,3 +88,17 @@ def _judge_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 def sqlite_url(tmp_path: Path) -> str:
     """The URL of a store that does not exist yet, in a directory of this test's own."""
     return f"sqlite:{tmp_path / 'store'}"
+
+
+@pytest.fixture
+def git_url() -> Iterator[str]:
+    """The URL of a repository that does not exist yet; in memory where that can be: each commit syncs."""
+    with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as directory:
+        yield f"git:{directory}/repository"
+
+
+@pytest.fixture(params=["sqlite", "git"])
+def lasting_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a store that does not exist yet and outlives its process: one of each kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url

@@ -117,7 +117,7 @@ def _expression(text: str) -> str:
 def _declare_memory(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("which memory")
     group.add_argument("--memory", metavar="NAME", help="a configured one")
-    group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH or simple:")
+    group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH, git:PATH or simple:")
     group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
     group.add_argument(
         "--workspace",
@@ -369,6 +369,39 @@ def _unmount(parser: ArgumentParser) -> None:
     )
 
 
+def _export(parser: ArgumentParser) -> None:
+    where = parser.add_argument_group("where to (one of them)")
+    where.add_argument(
+        "--git",
+        metavar="DIR",
+        help="a git repository, made when missing: every change a commit; a later run adds what is new",
+    )
+    where.add_argument("--tar", metavar="FILE", help="a new tar; FILE.gz, .bz2 or .xz is compressed")
+    where.add_argument("--dir", metavar="DIR", help="a new directory of plain files")
+    parser.add_argument(
+        "--ref", metavar="REF", help="with --git: a reference in full (default: the private one of the scope)"
+    )
+    _declare_memory(parser)
+
+
+def _import(parser: ArgumentParser) -> None:
+    source = parser.add_argument_group("where from (one of them)")
+    source.add_argument("--dir", metavar="DIR", help="a folder of text files")
+    source.add_argument("--tar", metavar="FILE", help="a tar, compressed or not")
+    source.add_argument("--git", metavar="DIR", help="a tree in a git repository; --ref says which")
+    source.add_argument("--memhtml", metavar="DIR", help="a memhtml repository, as its HEAD has it")
+    source.add_argument("--obversa", metavar="DIR", help="a git repository with a memory of Obversa")
+    parser.add_argument("--ref", metavar="REF", help="with --git: a reference or commit (default: HEAD)")
+    parser.add_argument(
+        "--from-scope", metavar="NAME", help="with --obversa: the scope there (default: 'default')"
+    )
+    parser.add_argument("--to", metavar="PATH", help="bring the files in below PATH")
+    parser.add_argument("--dry-run", action="store_true", help="say what would come in, and change nothing")
+    _declare_json(parser, "what came in, and what could not")
+    _declare_memory(parser)
+    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
+
+
 def _status(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR")
     _declare_json(parser, "all of it")
@@ -458,6 +491,11 @@ COMMANDS = {
                  r"  memfs mount --memory work --scratch '.*\.wip' --scratch '\.mytool-.*'", _mount),
     "unmount": Row("memfs.cli.unmount", "end a mount; everything written is stored when it returns",
                    "memfs unmount ~/memories", _unmount),
+    "export": Row("memfs.cli.export", "copy a memory out, into git with its history, a tar or a folder",
+                  "memfs export --git ~/memory.git\n  memfs export --tar ~/memory.tar.gz", _export),
+    "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
+                  "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",
+                  _import),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
                   "memfs status --json", _status),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",

@@ -21,6 +21,7 @@ from memfs.port.receipts import (
     Edited,
     Failure,
     FileView,
+    Imported,
     Receipt,
     Renamed,
     Result,
@@ -78,6 +79,8 @@ def told(receipt: Receipt) -> str:
             files = _count(receipt.moved_files, "file")
             left = _left(receipt.evicted)
             return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.{left}\n"
+        case Imported():
+            return f"Imported {_count(len(receipt.paths), 'file')}.\n"
         case Renamed():
             return f"Renamed {receipt.old_path} to {receipt.new_path}.{_left(receipt.evicted)}\n"
         case Undone():

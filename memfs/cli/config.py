@@ -72,7 +72,7 @@ def _check(file: Path, found: Configured) -> None:
             raise _wrong(file, f"has a wrong 'store': {error.error.message.removesuffix('.')}") from None
         # simple: takes no path. Elsewhere than in a file, one may be relative to where one stands.
         kind, _, path = found.store.partition(":")
-        if kind in ("sqlite", "directory") and not _is_fixed(path):
+        if kind in ("sqlite", "directory", "git") and not _is_fixed(path):
             raise _wrong(file, "has a 'store' with a relative path; begin the path with / or ~")
     if found.mountpoint is not None and not _is_fixed(found.mountpoint):
         raise _wrong(file, "has a relative 'mountpoint'; begin it with / or ~")

@@ -76,8 +76,8 @@ class _Plan(NamedTuple):
         """Refuse a mount over its own data, or data in a mount, before anything is written there."""
         check_apart(self.mountpoint, "the state of mounts", resolve(str(state_directory())))
         kind, _, path = self.memory.store.partition(":")
-        if kind in ("sqlite", "directory"):
-            check_apart(self.mountpoint, "the store", path)
+        if kind in ("sqlite", "directory", "git"):
+            check_apart(self.mountpoint, "the store", path.partition("?ref=")[0])
         if kind == "directory" and self.mountpoint.startswith(path + "/"):
             raise MountpointError(
                 f"{self.mountpoint} lies in the store, {path}; name a directory outside of it."

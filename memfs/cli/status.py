@@ -94,7 +94,7 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
                 "max_files": limits.max_files,
                 "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
-                **memory.report(),
+                "report": dict(memory.report()),
             } | _history(memory)
     except OpenError as error:
         return {"fault": error.error.message}
@@ -136,7 +136,8 @@ def _told(mount: dict[str, Any]) -> str:
     if mount.get("history_since"):
         since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
         lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")
-    lines += _told_of_folder(mount) + _told_of_report(mount)
+    lines += _told_of_store(mount.get("report", {}))
+    lines += _told_of_report(mount)
     if "fault" in mount:
         lines.append(f"  fault    {mount['fault']}")
     if mount["state"] != Health.ALIVE:
@@ -146,13 +147,17 @@ def _told(mount: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _told_of_folder(mount: dict[str, Any]) -> list[str]:
-    """What of a folder that is the store is no memory."""
+def _told_of_store(report: dict[str, Any]) -> list[str]:
+    """What the store has to say of itself; of a folder, what in it is no memory."""
+    sentences = {
+        "unnamed": ("beside", "with names that memfs cannot hold"),
+        "unsafe": ("unsafe", "left alone (links, no UTF-8, too large); see the log"),
+    }
     lines = []
-    if mount.get("unnamed"):
-        lines.append(f"  beside   {mount['unnamed']} with names that memfs cannot hold")
-    if mount.get("unsafe"):
-        lines.append(f"  unsafe   {mount['unsafe']} left alone (links, no UTF-8, too large); see the log")
+    for label, value in report.items():
+        shown, sentence = sentences.get(label, (label, ""))
+        if value:
+            lines.append(f"  {shown:8} {value} {sentence}".rstrip())
     return lines
 
 

@@ -22,6 +22,18 @@ class File(NamedTuple):
     content: int
 
 
+VERSION_BITS = 40
+"""How many of a file's id say which change created it."""
+
+
+def created_id(version: int, number: int) -> int:
+    """The id of the file that is the *number*-th, from 0, to be created by the change *version*.
+
+    Different for every file of every change, also where one creates many.
+    """
+    return number << VERSION_BITS | version
+
+
 PutOperation: TypeAlias = Literal["created", "modified", "restored"]
 
 

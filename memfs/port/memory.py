@@ -28,7 +28,7 @@ from memfs.port.receipts import Failure, Result, Success
 from memfs.port.restoring import plan_restore_archived
 from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Record, Shared, Store, VersionMismatch, Watch
+from memfs.port.store import Busy, Record, Reporting, Shared, Store, VersionMismatch, Watch
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
@@ -269,6 +269,10 @@ class Memory:
             raise StoreError(answer.message)
         return self.policy
 
+    def report(self) -> Mapping[str, object]:
+        """What the store has to say of itself, for people; see :class:`Reporting`."""
+        return self._store.report() if isinstance(self._store, Reporting) else {}
+
     def sync(self) -> None:
         """Make every acknowledged change survive a power cut. Raises StoreError."""
         self._store.sync()
@@ -280,10 +284,6 @@ class Memory:
     def watch(self, notify: Callable[[], None]) -> Watch:
         """Call *notify* from another thread soon after somebody else changed the scope."""
         return self._store.watch(notify)
-
-    def report(self) -> Mapping[str, int]:
-        """What the store has to say of files that are no memories; see :meth:`Shared.report`."""
-        return self._store.report() if isinstance(self._store, Shared) else {}
 
     @property
     def waits(self) -> bool:

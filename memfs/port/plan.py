@@ -31,12 +31,23 @@ from memfs.port.eviction import Evicted, archive_overflow, count_of, make_room
 from memfs.port.expected import unexpected
 from memfs.port.lines import ends_in_line_ending, logical_lines
 from memfs.port.names import ROOT, extension_error, is_well_formed, path_error
-from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, Entry, FileView, Kind, Lines, Renamed
+from memfs.port.receipts import (
+    Created,
+    Deleted,
+    DirectoryView,
+    Edited,
+    Entry,
+    FileView,
+    Imported,
+    Kind,
+    Lines,
+    Renamed,
+)
 from memfs.port.scope import Scope
 
 Content: TypeAlias = Callable[[File], bytes]
 """Gives the bytes of a file of the scope that is planned on."""
-Plan: TypeAlias = Change | FileView | DirectoryView | PortError
+Plan: TypeAlias = Change | FileView | DirectoryView | Imported | PortError
 
 
 def plan(scope: Scope, command: Command, content: Content, now_ns: int) -> Plan:

@@ -160,7 +160,20 @@ class Undone:
         }
 
 
-Receipt: TypeAlias = FileView | DirectoryView | Created | Edited | Deleted | Renamed | Undone
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Files came in, in this order; ``refused`` are those that could not, each with its reason."""
+
+    paths: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+
+    def to_wire(self) -> dict[str, object]:
+        """A JSON object in the contract's manner."""
+        refused = [{"path": path, "reason": reason} for path, reason in self.refused]
+        return {"paths": list(self.paths), "refused": refused}
+
+
+Receipt: TypeAlias = FileView | DirectoryView | Created | Edited | Deleted | Renamed | Undone | Imported
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,14 @@ class Watch(Protocol):
         """Stop watching; no call is made after this returns."""
 
 
+@runtime_checkable
+class Reporting(Protocol):
+    """A store that has something of its own to tell ``memfs status``."""
+
+    def report(self) -> Mapping[str, object]:
+        """Labels and what stands beside them."""
+
+
 class Store(Protocol):
     """One scope of one store, opened."""
 
@@ -151,6 +159,3 @@ class Shared(Protocol):
 
     def unsafe(self, path: str) -> str | None:
         """Why what lies at *path* or above it is left alone: a sentence, or None where nothing is."""
-
-    def report(self) -> Mapping[str, int]:
-        """How much of what is there is no memory: ``unnamed`` and ``unsafe``, in files."""

@@ -18,9 +18,9 @@ from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.commands import Create, Delete, Rename
 from memfs.port.memory import Memory
 from memfs.port.policy import Limits, Policy
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite import SqliteStore, open_sqlite
 from memfs.stores.sqlite.database import ScopeFiles
-from memfs.stores.sqlite.gate import Gate
 
 FILE_BYTES = 4_096
 EDITS = 20_000

@@ -18,6 +18,7 @@ from benchmarks.changes import CHANGES
 from benchmarks.costs import Costs, measure_costs
 from benchmarks.figures import Figures
 from benchmarks.folder import folder_figures
+from benchmarks.git import git_figures
 from benchmarks.goals import Verdict
 from benchmarks.history import history_in_words, measure_history
 from benchmarks.layout import layout_curves
@@ -60,6 +61,7 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     parser.add_argument(
         "--history", action="store_true", help="only what the history costs, by the API (a minute)"
     )
+    parser.add_argument("--git", action="store_true", help="only the git store, and an export (a minute)")
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -84,6 +86,9 @@ def main(argv: Sequence[str], description: str) -> int:
     if wanted.install_peers:
         install_peers()
     with workdir(wanted) as work:
+        if wanted.git:
+            print(git_figures(work))
+            return 0
         run(wanted, work)
     return 0
 

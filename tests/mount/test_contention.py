@@ -282,7 +282,7 @@ def test_replacing_a_file_that_is_replaced(mount: Mounted, here: Path) -> None:
 @pytest.fixture(scope="module")
 def impatient(shared_mounting: Mounting) -> Mounted:
     """A mount that waits half a second for whoever holds the scope."""
-    return shared_mounting(constants={"memfs.stores.sqlite.gate:PATIENCE": 0.5})
+    return shared_mounting(constants={"memfs.stores.gate:PATIENCE": 0.5})
 
 
 class TestNoBound:

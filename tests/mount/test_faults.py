@@ -178,7 +178,7 @@ class TestStoreFails:
             mounted.close()
 
     def test_a_process_that_was_stopped_in_the_middle(self, mounting: Mounting) -> None:
-        mounted = mounting(constants={"memfs.stores.sqlite.gate:PATIENCE": 0.5})
+        mounted = mounting(constants={"memfs.stores.gate:PATIENCE": 0.5})
         write(mounted.path / "a.md", "old")
         code = (
             "import sys; from pathlib import Path\n"

@@ -19,6 +19,7 @@ from memfs.port.policy import Limits, Policy
 from memfs.port.store import Store
 from memfs.stores.directory import open_directory
 from memfs.stores.directory.opening import STEM
+from memfs.stores.git.store import open_git
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite, rows
 from memfs.stores.sqlite.database import ScopeFiles
@@ -29,7 +30,9 @@ ENDLESS = Limits(max_files=1_000_000, max_total_bytes=1_000_000_000)
 """For writers that must not make each other's files leave."""
 
 
-DURABLE = ("sqlite", "directory")
+DATABASES = ("sqlite", "directory")
+"""The kinds of stores whose record is a database."""
+DURABLE = (*DATABASES, "git")
 """The kinds of stores that outlive their process, and may be opened by several."""
 
 
@@ -37,6 +40,8 @@ def open_store(kind: str, directory: Path, policy: Policy, relaxed: bool = False
     """The store of a *kind* in *directory*: ``simple``, or one of ``DURABLE``."""
     if kind == "simple":
         return SimpleStore(SCOPE, policy)
+    if kind == "git":
+        return open_git(directory, None, SCOPE, policy)[0]
     opener = open_sqlite if kind == "sqlite" else open_directory
     return opener(directory, SCOPE, policy, relaxed)[0]
 

@@ -15,8 +15,7 @@ from memfs.port.change import Actor, Commit
 from memfs.port.plan import Joined, Plan, plan_write
 from memfs.port.scope import Scope
 from memfs.port.store import Store
-from memfs.stores.simple import SimpleStore
-from memfs.stores.sqlite import open_sqlite
+from tests.conftest import MEMORY_DISK
 from tests.harness import must, texts
 from tests.port.strategies import Session, sessions
 from tests.stores.harness import DURABLE, chain_lengths, files_of, open_pair, open_store
@@ -37,21 +36,23 @@ def told(commit: Commit) -> tuple[Any, ...]:
     )
 
 
-@settings(max_examples=settings().max_examples // 2)  # each makes a database
-@given(sessions, st.integers(0, 10))
-def test_every_store_tells_the_same_of_the_same_commands(session: Session, since: int) -> None:
-    with tempfile.TemporaryDirectory() as directory:
+@pytest.mark.parametrize("kind", DURABLE)
+@settings(max_examples=settings().max_examples // 4)  # each makes a database, or a repository
+@given(session=sessions, since=st.integers(0, 10))
+def test_every_store_tells_the_same_of_the_same_commands(kind: str, session: Session, since: int) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as directory:
         policy = session.policy
-        simple = SimpleStore("work", policy)
-        sqlite, _ = open_sqlite(Path(directory), "work", policy, relaxed=True)
-        with Memory(simple, Actor()) as one, Memory(sqlite, Actor()) as other:
+        simple, lasting = (
+            open_store(name, Path(directory), policy, relaxed=True) for name in ("simple", kind)
+        )
+        with Memory(simple, Actor()) as one, Memory(lasting, Actor()) as other:
             for number, command in enumerate(session.sent):
                 one.execute(command)
                 other.execute(command)
                 if number == 12:
                     one.set_policy({"max_files": 3})
                     other.set_policy({"max_files": 3})
-            expected, found = (store.changes(since) for store in (simple, sqlite))
+            expected, found = (store.changes(since) for store in (simple, lasting))
             assert expected is not None or since > one.snapshot().version
             assert found is not None
             assert [told(commit) for commit in found] == [told(commit) for commit in expected or []]

@@ -10,19 +10,22 @@ import pytest
 
 from memfs import Memory, open_memory
 from memfs.port.keeping import Keeper
-from memfs.port.store import Shared, Store, Watch
+from memfs.port.store import Reporting, Shared, Store, Watch
 from memfs.stores.directory import DirectoryStore
 from memfs.stores.directory.dirt import DirectoryWatch
+from memfs.stores.git.store import GitStore
+from memfs.stores.git.watch import ReferenceWatch
 from memfs.stores.simple import SimpleStore, SimpleWatch
 from memfs.stores.sqlite import SqliteStore
 from memfs.stores.sqlite.watch import SqliteWatch
 from memfs.testing import Case, conformance_cases
 
 # Checked by mypy: the classes satisfy the protocols.
-STORES: tuple[type[Store], ...] = (SimpleStore, SqliteStore, DirectoryStore)
+STORES: tuple[type[Store], ...] = (SimpleStore, SqliteStore, DirectoryStore, GitStore)
 KEEPERS: tuple[type[Keeper], ...] = (SqliteStore, DirectoryStore)
+REPORTING: tuple[type[Reporting], ...] = (DirectoryStore, GitStore)
 SHARED: tuple[type[Shared], ...] = (DirectoryStore,)
-WATCHES: tuple[type[Watch], ...] = (SimpleWatch, SqliteWatch, DirectoryWatch)
+WATCHES: tuple[type[Watch], ...] = (SimpleWatch, SqliteWatch, DirectoryWatch, ReferenceWatch)
 
 
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
@@ -44,3 +47,8 @@ def test_a_directory_store_keeps_the_contract(case: Case, fast_path: Path) -> No
         return open_memory(f"directory:{folder}", scope=scope, **rules)
 
     case.run(open_folder)
+
+
+@pytest.mark.parametrize("case", conformance_cases, ids=str)
+def test_a_git_store_keeps_the_contract(case: Case, git_url: str) -> None:
+    case.run(partial(open_memory, git_url))

@@ -15,8 +15,8 @@ import pytest
 from memfs.port.errors import ErrorCode, StoreError
 from memfs.port.plan import plan_write
 from memfs.port.store import Busy
-from memfs.stores.sqlite import gate as gate_module
-from memfs.stores.sqlite.gate import Gate
+from memfs.stores import gate as gate_module
+from memfs.stores.gate import Gate
 from tests.harness import failure, must, texts
 from tests.stores.harness import files_of, open_pair, start_python
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import must, texts
-from tests.stores.harness import DURABLE, ENDLESS, damage_of, files_of, open_pair, start_python
+from tests.stores.harness import DATABASES, ENDLESS, damage_of, files_of, open_pair, start_python
 
 ROUNDS = 50
 
@@ -57,7 +57,7 @@ def survivors(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("modes", [("durable",), ("relaxed",), ("durable", "relaxed")], ids="+".join)
-@pytest.mark.parametrize("kind", DURABLE)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, modes: tuple[str, ...], kind: str) -> None:
     dice = random.Random(7)
     open_pair(tmp_path, limits=ENDLESS, kind=kind)[0].close()

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from memfs import Memory, Policy
 from memfs.port.change import Actor
 from memfs.stores.directory import open_directory
+from memfs.stores.git import store as git_store
+from memfs.stores.git.store import open_git
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
 from memfs.stores.sqlite import store as sqlite_store
@@ -39,6 +41,11 @@ def sqlite(directory: Path, policy: Policy) -> Memory:
     return Memory(store, Actor())
 
 
+def git(path: Path, policy: Policy) -> Memory:
+    store, _ = open_git(path / "repository", None, "work", policy)
+    return Memory(store, Actor())
+
+
 def directory(path: Path, policy: Policy) -> Memory:
     store, _ = open_directory(path, "work", policy, relaxed=True)
     return Memory(store, Actor())
@@ -46,16 +53,18 @@ def directory(path: Path, policy: Policy) -> Memory:
 
 @pytest.mark.parametrize(
     ("opener", "most_changes"),
-    [(simple, None), (sqlite, 20_000), (sqlite, 1), (directory, 20_000)],
-    ids=["simple", "sqlite", "sqlite, loading anew after two changes", "directory"],
+    [(simple, None), (sqlite, None), (sqlite, 1), (directory, None), (git, None), (git, 1)],
+    ids=["simple", "sqlite", "sqlite, soon loading anew", "directory", "git", "git, soon loading anew"],
 )
 def test_commands_at_any_door_answer_as_the_model_does(
     opener: Opener, most_changes: int | None, monkeypatch: pytest.MonkeyPatch, fast_path: Path
 ) -> None:
     if most_changes is not None:
-        monkeypatch.setattr(sqlite_store, "MOST_CHANGES", most_changes)
+        for module in (sqlite_store, git_store):
+            monkeypatch.setattr(module, "MOST_CHANGES", most_changes)
+    part = 4 if opener is git else 2  # each example makes a database, or a repository
 
-    @settings(max_examples=settings().max_examples // 2)  # each makes a database
+    @settings(max_examples=settings().max_examples // part)
     @given(sessions, st.lists(st.integers(0, DOORS), min_size=1))
     def check(session: Session, numbers: list[int]) -> None:
         model = model_of(session.policy, datetime.now(UTC).year)

@@ -19,9 +19,9 @@ from tests.stores.harness import open_pair
 A, B, C = "/memories/a.md", "/memories/b.md", "/memories/c.md"
 
 
-@pytest.fixture(params=["simple:", "sqlite:"])
-def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
-    return sqlite_url if request.param == "sqlite:" else str(request.param)
+@pytest.fixture(params=["simple", "sqlite", "git"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return "simple:" if request.param == "simple" else f"{request.param}:{tmp_path / 'store'}"
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\n", "\x7f", "\ud800", None, 5])
@@ -40,8 +40,15 @@ def test_a_bad_rule_is_refused_and_makes_nothing(url: str, extensions: list[str]
     assert list(tmp_path.iterdir()) == []
 
 
+NO_REFERENCES = ("", "ref=", "ref=main", "ref=HEAD", "ref=refs/x", "branch=refs/x/y")
+NO_NAMES = ("a/../b", "a/b.lock", "a/.b", "a//b", "a/b/", "a/b c", "a/b@{1}")
+
+
 @pytest.mark.parametrize(
-    "wrong", ["", "sqlite", "notes", "mysql:notes", "sqlite:", "simple:x", "sqlite:a\0b", ":x"]
+    "wrong",
+    ["", "sqlite", "notes", "mysql:notes", "sqlite:", "simple:x", "sqlite:a\0b", ":x", "git", "git:"]
+    + ["git:?ref=refs/x/y", *(f"git:x?{query}" for query in NO_REFERENCES)]
+    + [f"git:x?ref=refs/{name}" for name in NO_NAMES],
 )
 def test_a_url_that_names_no_store_is_refused(wrong: str) -> None:
     with pytest.raises(OpenError) as refused:
@@ -86,6 +93,8 @@ def test_a_url_means_the_same_in_any_directory(tmp_path: Path, monkeypatch: pyte
     assert canonical_url("sqlite:link/store") == f"sqlite:{tmp_path}/real/store"
     assert canonical_url("sqlite:~/store") == f"sqlite:{os.environ['HOME']}/store"
     assert canonical_url("simple:") == "simple:"
+    assert canonical_url("git:link/store") == f"git:{tmp_path}/real/store"
+    assert canonical_url("git:store?ref=refs/heads/notes") == f"git:{tmp_path}/store?ref=refs/heads/notes"
 
 
 def test_two_links_to_a_store_are_one_store(tmp_path: Path) -> None:
@@ -96,23 +105,23 @@ def test_two_links_to_a_store_are_one_store(tmp_path: Path) -> None:
         assert texts(two) == {A: "x"}
 
 
-def test_scopes_of_one_store_lie_in_databases_of_their_own(sqlite_url: str) -> None:
-    with open_memory(sqlite_url, scope="one") as one, open_memory(sqlite_url, scope="two") as two:
+def test_scopes_of_one_store_know_nothing_of_each_other(lasting_url: str) -> None:
+    with open_memory(lasting_url, scope="one") as one, open_memory(lasting_url, scope="two") as two:
         must(one, "create", path=A, text="one")
         assert texts(two) == {}
         assert (one.scope, two.scope) == ("one", "two")
 
 
-def test_the_rules_of_a_scope_are_recorded_when_it_is_made(sqlite_url: str) -> None:
-    open_memory(sqlite_url, limits=Limits(max_files=2), extensions=[".org"]).close()
-    with open_memory(sqlite_url) as memory:
+def test_the_rules_of_a_scope_are_recorded_when_it_is_made(lasting_url: str) -> None:
+    open_memory(lasting_url, limits=Limits(max_files=2), extensions=[".org"]).close()
+    with open_memory(lasting_url) as memory:
         assert memory.policy.limits == Limits(max_files=2)
         must(memory, "create", path="/memories/a.org", text="x")
         assert failure(memory, "create", path=A, text="x").code is ErrorCode.INVALID_EXTENSION
 
 
-def test_a_door_with_other_rules_is_refused_by_name_of_the_rule(sqlite_url: str) -> None:
-    open_memory(sqlite_url, limits=Limits(max_files=2)).close()
+def test_a_door_with_other_rules_is_refused_by_name_of_the_rule(lasting_url: str) -> None:
+    open_memory(lasting_url, limits=Limits(max_files=2)).close()
     others: list[dict[str, Any]] = [
         {"max_files": 3},
         {"extensions": [".md"]},
@@ -120,22 +129,22 @@ def test_a_door_with_other_rules_is_refused_by_name_of_the_rule(sqlite_url: str)
     ]
     for wanted in others:
         with pytest.raises(OpenError, match=list(wanted)[-1]) as refused:
-            open_with(sqlite_url, "default", wanted)
+            open_with(lasting_url, "default", wanted)
         assert refused.value.error.code is ErrorCode.INVALID_ARGUMENT
-    with open_memory(sqlite_url, limits=Limits(max_files=2)) as memory:
+    with open_memory(lasting_url, limits=Limits(max_files=2)) as memory:
         assert memory.policy.limits.max_files == 2
 
 
-def test_a_door_that_was_refused_holds_nothing_open(sqlite_url: str) -> None:
-    open_memory(sqlite_url).close()
+def test_a_door_that_was_refused_holds_nothing_open(lasting_url: str) -> None:
+    open_memory(lasting_url).close()
     descriptors = os.listdir("/proc/self/fd")
     with pytest.raises(OpenError):
-        open_memory(sqlite_url, limits=Limits(max_files=3))
+        open_memory(lasting_url, limits=Limits(max_files=3))
     assert os.listdir("/proc/self/fd") == descriptors
 
 
-def test_rules_that_change_hold_at_every_open_door(sqlite_url: str) -> None:
-    with open_memory(sqlite_url) as one, open_memory(sqlite_url) as two:
+def test_rules_that_change_hold_at_every_open_door(lasting_url: str) -> None:
+    with open_memory(lasting_url) as one, open_memory(lasting_url) as two:
         for path in (A, B, C):
             must(one, "create", path=path, text="x")
         one.set_policy({"max_files": 2, "extensions": [".md"]})
@@ -143,12 +152,12 @@ def test_rules_that_change_hold_at_every_open_door(sqlite_url: str) -> None:
         assert two.policy == one.policy
         assert failure(two, "create", path="/memories/d.txt", text="x").code is ErrorCode.INVALID_EXTENSION
         assert must(two, "create", path=C, text="y").evicted == (A,)
-    with open_memory(sqlite_url, limits=Limits(max_files=2)) as memory:
+    with open_memory(lasting_url, limits=Limits(max_files=2)) as memory:
         assert memory.policy.extensions == (".md",)
 
 
-def test_rules_that_are_none_change_nothing(sqlite_url: str) -> None:
-    with open_memory(sqlite_url) as memory:
+def test_rules_that_are_none_change_nothing(lasting_url: str) -> None:
+    with open_memory(lasting_url) as memory:
         impossible: list[dict[str, Any]] = [{"max_dreams": 1}, {"max_files": 0}, {"extensions": []}]
         for wanted in impossible:
             with pytest.raises(OpenError):

@@ -15,9 +15,9 @@ from memfs.stores.directory.folder import META, Folder
 from memfs.stores.directory.outside import sizes_in
 from memfs.stores.directory.pages import Pages
 from memfs.stores.directory.store import DirectoryStore
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite.database import ScopeFiles, check_library, ensure_database, make_directory
 from memfs.stores.sqlite.failures import storage_errors
-from memfs.stores.sqlite.gate import Gate
 from memfs.stores.sqlite.store import SqliteStore
 
 STEM = "memfs"

@@ -17,8 +17,8 @@ from memfs.nofollow import write_all
 from memfs.stores.directory.failures import folder_errors
 from memfs.stores.directory.folder import UNFINISHED, Folder, LeftAlone, Signature, look
 from memfs.stores.directory.pages import Pages
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite.database import ScopeFiles, connect
-from memfs.stores.sqlite.gate import Gate
 
 NAME = "index.json"
 SECONDS = 5.0

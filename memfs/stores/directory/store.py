@@ -206,7 +206,7 @@ class DirectoryStore:
         with folder_errors(self._folder.path):
             return self._outside.fault_at(place_of(path), self._ledger.policy())
 
-    def report(self) -> Mapping[str, int]:
+    def report(self) -> Mapping[str, object]:
         """How many files of the folder are no memories: ``unnamed`` and ``unsafe`` ones."""
         return {"unnamed": len(self._outside.unnamed), "unsafe": len(self._outside.left)}
 

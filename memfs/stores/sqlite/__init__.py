@@ -2,7 +2,6 @@
 
 - ``database``: making, checking and opening a scope's database.
 - ``failures``: SQLite's errors as the port's.
-- ``gate``: the lock file that makes several writers fair.
 - ``store``: the :class:`~memfs.port.store.Store` itself, load to history.
 - ``rows``: what a row of the history means, and older bytes kept as deltas.
 - ``history``: reading it, from any version's bytes to the memories that have left.

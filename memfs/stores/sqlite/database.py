@@ -17,8 +17,8 @@ import apsw
 
 from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.policy import Policy
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite.failures import storage_errors
-from memfs.stores.sqlite.gate import Gate
 
 APPLICATION_ID = 0x6D656D66  # "memf"
 FORMAT = 1

@@ -16,8 +16,8 @@ from memfs.port.change import Origin
 from memfs.port.errors import ErrorCode, NotKept, StoreError
 from memfs.port.keeping import Redaction
 from memfs.port.store import Record
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
-from memfs.stores.sqlite.gate import Gate
 
 WIPED, TO_CUT, TO_REWRITE = range(3)
 """What ``unwiped`` says: nothing is left to do, the log has to be cut, all of it has to be written anew."""

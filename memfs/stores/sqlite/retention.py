@@ -12,8 +12,8 @@ from typing import NamedTuple
 import apsw
 
 from memfs.port.keeping import DEFAULT_RETENTION, HistoryUse, Retention
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
-from memfs.stores.sqlite.gate import Gate
 
 DAY_NS = 24 * 3600 * 10**9
 MAX_HISTORY_BYTES = 1 << 30

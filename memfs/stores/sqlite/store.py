@@ -23,10 +23,10 @@ from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
 from memfs.stores.sqlite.failures import storage_errors, translated
-from memfs.stores.sqlite.gate import Gate
 from memfs.stores.sqlite.history import History
 from memfs.stores.sqlite.notice import NoticeFile
 from memfs.stores.sqlite.upkeep import Upkeep

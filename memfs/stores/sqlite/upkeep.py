@@ -16,9 +16,9 @@ import apsw
 from memfs.port.change import Origin
 from memfs.port.errors import StoreError
 from memfs.port.keeping import HistoryUse, Redaction, Retention
+from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, connect
-from memfs.stores.sqlite.gate import Gate
 from memfs.stores.sqlite.redaction import redact, wipe
 from memfs.stores.sqlite.retention import history_use, prune, retain
 

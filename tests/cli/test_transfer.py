@@ -1,0 +1,84 @@
+"""``memfs export`` and ``memfs import``, from a shell."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.stores.git.harness import git
+
+
+def test_a_memory_goes_out_and_comes_back(shell: Shell) -> None:
+    shell("create", "a.md", "first").done()
+    shell("create", "d/b.md", "second").done()
+    assert "2 files" in shell("export", "--dir", "out").done()
+    assert "2 files" in shell("export", "--tar", "out.tgz").done()
+    assert "2 changes" in shell("export", "--git", "out.git").done()
+    assert "0 changes" in shell("export", "--git", "out.git").done()
+    ref = git(shell.home / "out.git", "for-each-ref", "--format=%(refname)")
+    for number, source in enumerate(
+        (("--dir", "out"), ("--tar", "out.tgz"), ("--git", "out.git", "--ref", ref))
+    ):
+        store = ("--store", f"sqlite:s{number}")
+        assert (
+            shell("import", *source, *store, "--dry-run").done() == "Would import 2 files into /memories.\n"
+        )
+        assert shell("view", *store).done() == ""
+        assert shell("import", *source, *store).done() == "Imported 2 files into /memories.\n"
+        assert shell("view", "d/b.md", *store).done() == "second"
+    assert shell("view", "d/b.md", "--store", "git:out.git").done() == "second"
+
+
+def test_what_cannot_come_in_is_listed_and_the_status_says_so(shell: Shell) -> None:
+    (shell.home / "notes").mkdir()
+    for name in ("a.md", "My note.md", "\x1b[2Jevil.md"):
+        (shell.home / "notes" / name).write_text("x")
+    done = shell("import", "--dir", "notes", "--to", "/memories/from")
+    assert done.status == 1
+    assert done.out == "Imported 1 file into /memories/from.\n"
+    assert len(done.err.splitlines()) == 2
+    assert "\x1b" not in done.err
+    done = shell("import", "--dir", "notes", "--json")
+    assert done.json["imported"] == ["/memories/a.md"]
+    assert len(done.json["left"]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export",),
+        ("export", "--tar", "a", "--dir", "b"),
+        ("export", "--tar", "a", "--ref", "refs/x/y"),
+        ("export", "--git", "a", "--ref", "main"),
+        ("import",),
+        ("import", "--tar", "a", "--dir", "b"),
+        ("import", "--tar", "a", "--ref", "main"),
+        ("import", "--git", "a", "--from-scope", "x"),
+    ],
+)
+def test_a_wrong_choice_is_wrong_usage(shell: Shell, arguments: tuple[str, ...]) -> None:
+    shell(*arguments).refusal(2)
+
+
+def test_a_long_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
+    code = (
+        "import time\n"
+        "from memfs.transfer import progress\n"
+        "bar = progress.Progress(3, 'changes')\n"
+        "bar.at(1)\n"
+        "time.sleep(progress.PATIENCE + 0.1)\n"
+        "bar.at(2)\n"
+        "bar.end()\n"
+    )
+    command = [*shell.command()[:1], "-c", code]
+    piped = subprocess.run(command, capture_output=True, env=shell.environment, check=True)
+    assert piped.stderr == b""
+    terminal, inside = pty.openpty()
+    with os.fdopen(terminal, "rb", buffering=0) as screen:
+        subprocess.run(command, stderr=inside, env=shell.environment, check=True)
+        os.close(inside)
+        assert b"2 of 3 changes" in screen.read(4096)

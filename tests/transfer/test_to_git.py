@@ -1,0 +1,181 @@
+"""Export to git: the whole history, once, and a store of the same scope at its end."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from memfs import Limits, Memory, open_memory
+from memfs.port.change import Actor
+from memfs.port.errors import StoreError
+from memfs.port.plan import Joined, Plan, plan_write
+from memfs.port.scope import Scope
+from memfs.stores.git.index import ref_of
+from memfs.stores.simple import SimpleStore
+from memfs.transfer.to_git import Exported, export_to_git
+from tests.conftest import MEMORY_DISK
+from tests.harness import must, texts
+from tests.port.strategies import Session, sessions
+from tests.stores.git.harness import damage_of, git
+
+A, B, C = (f"/memories/{name}.md" for name in "abc")
+REF = ref_of("default")
+
+
+def export(memory: Memory, repository: Path) -> int:
+    return export_to_git(memory, repository, REF).changes
+
+
+def exported(repository: Path, commit: str = REF) -> dict[str, str]:
+    """The memories in a commit, as their blobs' texts."""
+    names = git(repository, "ls-tree", "-r", "--name-only", commit, "--", "memories").splitlines()
+    return {f"/{name}": git(repository, "show", f"{commit}:{name}") for name in names}
+
+
+def subjects(repository: Path) -> list[str]:
+    return git(repository, "log", "--reverse", "--format=%s", REF).splitlines()
+
+
+def test_every_change_is_a_commit_with_its_author_time_and_content(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="one")
+    must(memory, "create", path=A, text="two")
+    must(memory, "create", path="/memories/d/b.md", text="b")
+    must(memory, "rename", oldPath="/memories/d", newPath="/memories/e")
+    must(memory, "delete", path=A)
+    assert export_to_git(memory, place / "r", REF) == Exported(5, REF)
+    assert subjects(place / "r") == [
+        "created memories/a.md",
+        "modified memories/a.md",
+        "created memories/d/b.md",
+        "renamed memories/d/b.md to memories/e/b.md",
+        "deleted memories/a.md",
+    ]
+    assert exported(place / "r", f"{REF}~3") == {A: "two"}
+    assert exported(place / "r") == {"/memories/e/b.md": "b"}
+    first = next(record for record in memory.history() if record.version == 1)
+    when, author = git(place / "r", "log", "-1", "--format=%at %an", f"{REF}~4").split(" ", 1)
+    assert int(when) == first.time_ns // 10**9
+    assert author == f"{memory.actor.user} ({memory.actor.program})"
+    assert damage_of(place / "r") == ""
+
+
+def test_a_second_export_adds_only_what_is_new(memory: Memory, place: Path) -> None:
+    for number in range(5):
+        must(memory, "create", path=A, text=f"{number}")
+    assert export(memory, place / "r") == 5
+    before = git(place / "r", "rev-parse", REF)
+    assert export(memory, place / "r") == 0
+    assert git(place / "r", "rev-parse", REF) == before
+    must(memory, "create", path=B, text="new")
+    must(memory, "rename", oldPath=A, newPath=C)
+    assert export(memory, place / "r") == 2
+    assert git(place / "r", "rev-parse", f"{REF}~2") == before
+    assert exported(place / "r") == {B: "new", C: "4"}
+
+
+@settings(max_examples=settings().max_examples // 10)  # each starts git some times
+@given(sessions)
+def test_what_was_exported_in_parts_is_the_memory(session: Session) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as name:
+        place = Path(name)
+        with Memory(SimpleStore("default", session.policy), Actor("someone", "test")) as memory:
+            for number, command in enumerate(session.sent):
+                memory.execute(command)
+                if number % 25 == 12:
+                    export(memory, place / "r")
+            export(memory, place / "r")
+            with open_memory(f"git:{place / 'r'}") as found:
+                mine, theirs = memory.snapshot(), found.snapshot()
+                assert [file._replace(content=0) for file in theirs.in_write_order()] == [
+                    file._replace(content=0) for file in mine.in_write_order()
+                ]
+                assert found.policy == memory.policy
+                assert texts(found) == texts(memory)
+        assert damage_of(place / "r") == ""
+
+
+def test_an_export_is_a_store_that_goes_on(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="x")
+    export(memory, place / "r")
+    with open_memory(f"git:{place / 'r'}") as other:
+        must(other, "create", path=B, text="y")
+        assert texts(other) == {A: "x", B: "y"}
+    with pytest.raises(StoreError, match="name another ref"):
+        export(memory, place / "r")
+
+
+def test_the_export_of_another_memory_is_not_continued(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="x")
+    with open_memory(f"sqlite:{place / 'other'}") as other:
+        must(other, "create", path=A, text="x")
+        export(other, place / "r")
+    before = git(place / "r", "rev-parse", REF)
+    with pytest.raises(StoreError, match="name another ref"):
+        export(memory, place / "r")
+    assert git(place / "r", "rev-parse", REF) == before
+
+
+def test_rules_alone_are_exported_too(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="x")
+    export(memory, place / "r")
+    memory.set_policy({"max_files": 7})
+    export(memory, place / "r")
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert found.policy.limits == Limits(max_files=7)
+
+
+def test_an_empty_memory_can_be_exported(memory: Memory, place: Path) -> None:
+    assert export(memory, place / "r") == 0
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert texts(found) == {}
+
+
+def test_two_halves_of_a_save_are_one_commit(memory: Memory, place: Path) -> None:
+    def second_half(scope: Scope, now_ns: int) -> Plan:
+        return plan_write(scope, A, b"second", now_ns, joined=Joined(1, 2, "modified"))
+
+    must(memory, "create", path=A, text="first")
+    must(memory, "delete", path=A)
+    assert memory.perform("create", second_half).result.ok
+    export(memory, place / "r")
+    assert subjects(place / "r") == ["created memories/a.md", "modified memories/a.md"]
+
+
+def test_a_history_that_is_no_longer_whole_still_ends_in_what_is_there(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memfs.stores import simple
+
+    monkeypatch.setattr(simple, "KEPT_COMMITS", 3)
+    from memfs import Policy
+
+    with Memory(SimpleStore("default", Policy()), Actor("someone", "test")) as memory:
+        for path in (A, B, C):
+            must(memory, "create", path=path, text=path)
+        must(memory, "rename", oldPath=A, newPath="/memories/z.md")
+        must(memory, "delete", path=B)
+        export(memory, place / "r")
+        assert exported(place / "r") == texts(memory)
+
+
+def test_nothing_else_of_the_repository_changes(memory: Memory, place: Path) -> None:
+    git(place, "init", "-q", "-b", "main", "r")
+    git(place / "r", "commit", "-q", "--allow-empty", "-m", "theirs")
+    main = git(place / "r", "rev-parse", "main")
+    must(memory, "create", path=A, text="x")
+    export(memory, place / "r")
+    assert git(place / "r", "rev-parse", "main", "HEAD").split() == [main, main]
+    assert git(place / "r", "status", "--porcelain") == ""
+    with pytest.raises(StoreError, match="checked out"):
+        export_to_git(memory, place / "r", "refs/heads/main")
+
+
+def test_a_directory_that_is_no_repository_is_refused(memory: Memory, place: Path) -> None:
+    (place / "r").mkdir()
+    (place / "r" / "mine").write_text("x")
+    with pytest.raises(StoreError, match="not a git repository"):
+        export(memory, place / "r")
+    assert [path.name for path in (place / "r").iterdir()] == ["mine"]
