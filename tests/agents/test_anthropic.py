@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -19,6 +21,8 @@ from anthropic.lib.tools import ToolError
 from memfs import Limits, Memory, open_memory
 from memfs.agents.anthropic import AsyncMemoryTool, MemoryTool
 from memfs.agents.memory_tool import MemoryCommands, Refused
+from memfs.port.policy import Policy
+from memfs.stores.sqlite import open_sqlite
 from tests.harness import must, texts
 
 Fields = dict[str, Any]
@@ -146,11 +150,14 @@ def test_the_asynchronous_loop_runs_every_command(memory: Memory, loop: Callable
     assert loop(run_async(memory, SCRIPT)).results == RESULTS
 
 
-def test_what_the_model_did_is_in_the_store_and_under_the_programs_name(sqlite_url: str) -> None:
-    with open_memory(sqlite_url, actor="my-agent") as memory:
+def test_what_the_model_did_is_in_the_history_under_the_programs_name(sqlite_url: str) -> None:
+    with open_memory(sqlite_url, scope="work", actor="my-agent") as memory:
         run(memory, SCRIPT[:2])
-    with open_memory(sqlite_url) as memory:
         assert texts(memory) == {"/memories/user.md": "Likes short answers.\n"}
+    store, _ = open_sqlite(Path(sqlite_url.removeprefix("sqlite:")), "work", Policy())
+    with closing(store):
+        records = [(record.operation, record.path, record.actor.program) for record in store.history()]
+    assert records == [("created", "/memories/user.md", "my-agent")]
 
 
 def test_the_tool_can_be_cached(memory: Memory) -> None:
