@@ -168,6 +168,11 @@ def test_the_tool_can_be_cached(memory: Memory) -> None:
 def test_create_replaces_where_it_was_asked_to(memory: Memory) -> None:
     assert run(memory, SCRIPT[1:3], overwrite=True).results == [RESULTS[1], RESULTS[1]]
     assert texts(memory) == {"/memories/user.md": "Another.\n"}
+    must(memory, "create", path="/memories/d.md/a.md", text="x")
+    directory = {"command": "create", "path": "/memories/d.md", "file_text": "x"}
+    assert run(memory, [directory], overwrite=True).results == [
+        ("/memories/d.md is a directory; choose another name for the file.", True)
+    ]
 
 
 # --- what the port refuses, and what leaves -------------------------------------------------------

@@ -78,7 +78,17 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 )
 @example(
     files={"/memories/a.md": "a\n\n"},
-    commands=[{"command": "view", "path": "/memories/a.md", "view_range": [1, 2]}],
+    commands=[
+        {"command": "view", "path": "/memories/a.md", "view_range": lines}
+        for lines in ([1, 2], [0, 1], [-2, 1], [1, -2], [2], [2, 1, 1])
+    ],
+)
+@example(
+    files={"/memories/a.md": "aaa\n", "/memories/b.txt": "aaaa\n"},
+    commands=[
+        {"command": "str_replace", "path": path, "old_str": "aa", "new_str": "x"}
+        for path in ("/memories/a.md", "/memories/b.txt")
+    ],
 )
 def test_the_answers_and_the_files_are_the_same(files: dict[str, str], commands: list[Fields]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK) as folder, open_memory("simple:") as memory:
