@@ -195,6 +195,20 @@ def test_an_eviction_is_told() -> None:
         ]
 
 
+def test_what_was_archived_to_make_room_is_told_with_its_place() -> None:
+    with open_memory("simple:", layout="para", extensions=[".md"], limits=Limits(max_files=1)) as memory:
+        must(memory, "create", path="/memories/areas/old.md", text="x")
+        create = {"command": "create", "path": "/memories/projects/new.md", "file_text": "x"}
+        [(text, _)] = run(memory, [create]).results
+        archived = must(memory, "view", path="/memories/archive").entries[0].path + "/areas/old.md"
+        assert text.endswith(f"have left it: /memories/areas/old.md (now {archived})")
+        move = {"command": "rename", "old_path": archived, "new_path": "/memories/areas/old.md"}
+        [(text, _)] = run(memory, [move]).results
+        assert "have left it: /memories/projects/new.md (now /memories/archive/" in text
+        assert MemoryTool(memory).clear_all_memory() == "All memory cleared"
+        assert texts(memory) == {}
+
+
 @pytest.mark.parametrize(
     ("command", "wanted"),
     [
