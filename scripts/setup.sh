@@ -30,10 +30,13 @@ TEST_PACKAGES=(
   mousepad:mousepad
   nano:nano
   ne:ne
+  node:nodejs
+  npm:npm
   nvi:nvi
   nvim:neovim
   patch:patch
   perl:perl
+  rg:ripgrep
   rsync:rsync
   tar:tar
   tilde:tilde

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from memfs.port.buckets import is_archived
 from memfs.port.cache import ContentCache
@@ -29,6 +29,8 @@ from memfs.port.restoring import plan_restore_archived
 from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, Reporting, Shared, Store, VersionMismatch, Watch
+
+Seen = TypeVar("Seen")
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
@@ -124,6 +126,17 @@ class Memory:
             assert answer.receipt is not None, "a planned change has its receipt"
             return Outcome(Success(name, answer.receipt), commits)
         return Outcome(Success(name, answer), commits)
+
+    def look(self, reader: Callable[[Scope], Seen]) -> Seen:
+        """What *reader* sees in the scope as it is now, everybody's changes included. Raises StoreError.
+
+        *reader* has the scope to itself for as long as it runs, and must only read.
+        """
+        with self._lock:
+            if self._closed:
+                raise StoreError(_CLOSED.message)
+            self._take_in([])
+            return reader(self._snapshot)
 
     def catch_up(self) -> Sequence[Commit]:
         """Take in what others committed; what was new, in version order. Raises StoreError."""
@@ -339,14 +352,10 @@ class Memory:
         )
 
     def _view(self, command: View) -> Result:
-        with self._lock:
-            try:
-                if self._closed:
-                    return Failure(command.name, _CLOSED)
-                self._take_in([])
-                answer = self._or_unsafe(plan(self._snapshot, command, self.read, time.time_ns()))
-            except StoreError as error:
-                answer = PortError(error.code, error.message)
+        try:
+            answer = self.look(lambda scope: self._or_unsafe(plan(scope, command, self.read, time.time_ns())))
+        except StoreError as error:
+            answer = PortError(error.code, error.message)
         if isinstance(answer, PortError):
             return Failure(command.name, answer)
         assert not isinstance(answer, Change), "a view changes nothing"

@@ -1,4 +1,4 @@
-"""Libraries of other languages that save files: installed once a test run, and gone after it."""
+"""Libraries and programs of other languages that save files: installed once a test run, gone after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-NODE = ("write-file-atomic@7", "steno@4", "fs-extra@11")
+NODE = ("write-file-atomic@7", "steno@4", "fs-extra@11", "@modelcontextprotocol/server-filesystem@2026.8.31")
 PYTHON = ("atomicwrites==1.4.1",)
 INSTALL_SECONDS = 100
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.errors import ErrorCode, StoreError
 from memfs.port.memory import MAX_TRIES, Memory
@@ -132,6 +134,14 @@ def test_a_closed_memory_refuses_every_command() -> None:
         assert result.error is not None
         assert result.error.code is ErrorCode.STORAGE_ERROR
     assert memory.catch_up() == []
+    with pytest.raises(StoreError, match="closed"):
+        memory.look(len)
+
+
+def test_a_look_sees_what_others_have_changed() -> None:
+    one, two = doors(new(SimpleStore))
+    must(one, "create", path=A, text="first")
+    assert two.look(lambda scope: [file.path for file in scope.in_write_order()]) == [A]
 
 
 def test_what_a_command_took_in_on_its_way_is_in_its_outcome() -> None:
