@@ -29,6 +29,11 @@ def config_directory() -> Path:
     return _base("XDG_CONFIG_HOME", ".config") / "memfs"
 
 
+def cache_directory() -> Path:
+    """What can be made again from the memories: ``$XDG_CACHE_HOME/memfs``, by default ``~/.cache/memfs``."""
+    return _base("XDG_CACHE_HOME", ".cache") / "memfs"
+
+
 def default_store() -> Path:
     """The directory of the store that is used where none is named."""
     return data_directory() / "store"

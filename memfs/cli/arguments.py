@@ -289,6 +289,18 @@ def _prune(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
+def _search(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "words", nargs="+", metavar="WORD", help="one of three letters or more also finds what begins with it"
+    )
+    parser.add_argument("--path", metavar="PATH", help="search this file, or below this directory, only")
+    parser.add_argument(
+        "-n", type=_count, dest="count", default=20, metavar="N", help="the N best passages (default: 20)"
+    )
+    _declare_json(parser, "the passages")
+    _declare_memory(parser)
+
+
 def _port(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--actor", metavar="NAME", default="memfs port", help="who makes the changes, for the history"
@@ -473,6 +485,8 @@ COMMANDS = {
                   "memfs redact notes.md@41 notes.md@42 --reason 'a password'", _redact),
     "prune": Row("memfs.cli.prune", "forget old versions; by itself memfs keeps 90 days, then 20 each",
                  "memfs prune --keep-days 30 --keep-versions 5", _prune),
+    "search": Row("memfs.cli.search", "the passages that have some words, the best first",
+                  "memfs search deadline atlas --path projects", _search),
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",

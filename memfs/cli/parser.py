@@ -68,7 +68,7 @@ def parse(arguments: list[str]) -> Namespace | int:
     for name, value in vars(options).items():
         if isinstance(value, str):
             setattr(options, name, value.removeprefix(WORD))
-        elif name == "names":
+        elif name in ("names", "words"):
             setattr(options, name, [word.removeprefix(WORD) for word in value])
     return options
 

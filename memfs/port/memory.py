@@ -150,6 +150,14 @@ class Memory:
         """The scope's state, to read on the thread that calls :meth:`perform`, or under no writer."""
         return self._snapshot
 
+    def files(self) -> list[File]:
+        """The scope's files as they are now, the earliest write first. Raises StoreError."""
+        with self._lock:
+            if self._closed:
+                raise StoreError(_CLOSED.message)
+            self._take_in([])
+            return list(self._snapshot.in_write_order())
+
     def cached(self, file: File) -> bytes | None:
         """The bytes of *file* where that needs no store, else None."""
         return self._cache.get(file)

@@ -28,6 +28,7 @@ from benchmarks.processes import NotStartedError
 from benchmarks.reads import READS
 from benchmarks.rounds import measure
 from benchmarks.scale import Growth, MemfsOfFew, MemfsOfMany, measure_scale
+from benchmarks.searches import search_times
 from benchmarks.targets import Target
 from benchmarks.tools import measure_tools
 from benchmarks.workdir import keep_settings_inside, make_workdir
@@ -62,6 +63,7 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
         "--history", action="store_true", help="only what the history costs, by the API (a minute)"
     )
     parser.add_argument("--git", action="store_true", help="only the git store, and an export (a minute)")
+    parser.add_argument("--search", action="store_true", help="only searches over 10,000 memories (seconds)")
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -82,6 +84,10 @@ def main(argv: Sequence[str], description: str) -> int:
     if wanted.folder:
         with workdir(wanted) as work:
             print(folder_figures(work))
+        return 0
+    if wanted.search:
+        with workdir(wanted) as work:
+            print(search_times(work))
         return 0
     if wanted.install_peers:
         install_peers()
