@@ -33,6 +33,8 @@ TEST_PACKAGES=(
   node:nodejs
   npm:npm
   nvi:nvi
+  node:nodejs
+  npm:npm
   nvim:neovim
   patch:patch
   perl:perl
@@ -48,6 +50,11 @@ TEST_PACKAGES=(
   Xvfb:xvfb
   zile:zile
   zip:zip
+)
+
+# What they call from the npm registry, into .venv/npm.
+NPM_PACKAGES=(
+  @modelcontextprotocol/inspector@1.0.3
 )
 
 set_up() {
@@ -262,7 +269,7 @@ describe_venv() {
 describe_installation() {
   local hash
   hash=$(sha256sum <"$ROOT/pyproject.toml")
-  echo "$1 ${hash%% *}"
+  echo "$1 ${hash%% *} ${NPM_PACKAGES[*]}"
 }
 
 venv_is_whole() {
@@ -302,8 +309,17 @@ build_venv() {
     fail_with_log "pip could not install memfs. Check that this machine reaches its Python package index, then run this again."
   "$VENV/bin/python" -c 'import pyfuse3' >>"$LOG" 2>&1 ||
     fail_with_log "pyfuse3 is installed but does not load. Remove $VENV and run this again."
+  [[ $1 == runtime ]] || install_npm_packages
   printf '%s\n' "$base" "$(describe_installation "$1")" >"$STAMP"
   rm -f "$LOG"
+}
+
+install_npm_packages() {
+  say "installing what the tests call from the npm registry into .venv/npm (up to a minute)."
+  mkdir -p "$VENV/npm"
+  # No scripts: nothing here is to be compiled, and nothing of it runs but the tests' own calls.
+  npm install --prefix "$VENV/npm" --ignore-scripts --no-audit --no-fund "${NPM_PACKAGES[@]}" >>"$LOG" 2>&1 </dev/null ||
+    fail_with_log "npm could not install ${NPM_PACKAGES[*]}. Check that this machine reaches the npm registry, then run this again."
 }
 
 # --- words and small tools -----------------------------------------------------------------------

@@ -309,6 +309,11 @@ def _port(parser: ArgumentParser) -> None:
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 
 
+def _mcp(parser: ArgumentParser) -> None:
+    _declare_memory(parser)
+    _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
+
+
 def _policy(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("show", "set"), help="print the rules, or record others")
     _declare_json(parser, "the rules")
@@ -489,6 +494,8 @@ COMMANDS = {
                   "memfs search deadline atlas --path projects", _search),
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
+    "mcp": Row("memfs.cli.mcp", "serve a memory to programs that speak the Model Context Protocol",
+               "memfs mcp --store sqlite:~/agent --scope work", _mcp),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
     "place": Row("memfs.cli.place", "print the path where a memory belongs, and make the file",

@@ -14,19 +14,8 @@ from memfs.cli.texts import text_from
 from memfs.opening import open_with
 from memfs.port.commands import Command, Create, Delete, Insert, Rename, StrReplace, View
 from memfs.port.errors import OpenError, PortError
-from memfs.port.receipts import (
-    Created,
-    Deleted,
-    DirectoryView,
-    Edited,
-    Failure,
-    FileView,
-    Imported,
-    Receipt,
-    Renamed,
-    Result,
-    Undone,
-)
+from memfs.port.receipts import Failure, Receipt, Result
+from memfs.port.telling import told
 
 
 def run(options: Namespace) -> int:
@@ -54,41 +43,6 @@ def answer(result: Result, as_json: bool, in_words: Callable[[Receipt], str] | N
         print(f"memfs: {result.error.message}", file=sys.stderr)
         return status_of(result.error)
     return Status.DONE
-
-
-def told(receipt: Receipt) -> str:
-    """What a person reads; a file's text is printed as it is."""
-    match receipt:
-        case FileView():
-            return receipt.text
-        case DirectoryView():
-            return "".join(
-                entry.name + ("/\n" if entry.kind == "directory" else "\n") for entry in receipt.entries
-            )
-        case Created():
-            verb = "Replaced" if receipt.overwritten else "Created"
-            return f"{verb} {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
-        case Edited():
-            return f"Edited {receipt.path}, {_count(receipt.byte_length, 'byte')}.{_left(receipt.evicted)}\n"
-        case Deleted(kind="directory"):
-            files, freed = _count(receipt.deleted_files, "file"), _count(receipt.freed_bytes, "byte")
-            return f"Deleted {receipt.path} with {files}, {freed}.\n"
-        case Deleted():
-            return f"Deleted {receipt.path}, {_count(receipt.freed_bytes, 'byte')}.\n"
-        case Renamed(kind="directory"):
-            files = _count(receipt.moved_files, "file")
-            left = _left(receipt.evicted)
-            return f"Renamed {receipt.old_path} to {receipt.new_path}, with {files}.{left}\n"
-        case Imported():
-            return f"Imported {_count(len(receipt.paths), 'file')}.\n"
-        case Renamed():
-            return f"Renamed {receipt.old_path} to {receipt.new_path}.{_left(receipt.evicted)}\n"
-        case Undone():
-            lines = [f"Took back version {receipt.version}."]
-            lines += [f"  removed   {path}" for path in receipt.removed]
-            lines += [f"  restored  {path}" for path in receipt.restored]
-            lines += [f"  moved     {old} to {new}" for old, new in receipt.moved]
-            return "\n".join(lines) + "\n"
 
 
 def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
@@ -139,11 +93,3 @@ def _str_replace(options: Namespace, path: str) -> StrReplace | PortError:
     if isinstance(replacement, PortError):
         return replacement
     return StrReplace(path, found, replacement, options.expected)
-
-
-def _left(evicted: tuple[str, ...]) -> str:
-    return f" Evicted to make room: {', '.join(evicted)}." if evicted else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

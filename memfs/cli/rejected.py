@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from memfs.cli.choose import Chosen, port_path
-from memfs.cli.commands import told
 from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.cli.running import State, states
 from memfs.cli.streams import write
@@ -25,6 +24,7 @@ from memfs.port.memory import Memory
 from memfs.port.plan import Plan, plan
 from memfs.port.receipts import Result
 from memfs.port.scope import Scope
+from memfs.port.telling import told
 
 
 class Kept(NamedTuple):

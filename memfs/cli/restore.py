@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 
 from memfs.cli.choose import choose, port_path
-from memfs.cli.commands import answer, told
+from memfs.cli.commands import answer
 from memfs.cli.versions import at_version
 from memfs.opening import open_with
 from memfs.port.receipts import Created, Receipt, Renamed
+from memfs.port.telling import told
 
 
 def run(options: Namespace) -> int:

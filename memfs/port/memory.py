@@ -73,12 +73,15 @@ class Memory:
         """The rules of the scope, as last seen."""
         return self._snapshot.policy
 
-    def execute(self, command: Command | Mapping[str, Any], *, reason: str | None = None) -> Result:
+    def execute(
+        self, command: Command | Mapping[str, Any], *, actor: Actor | None = None, reason: str | None = None
+    ) -> Result:
         """Carry out one command: a typed one, or a mapping in wire names.
 
         The answer is a value, whatever the caller supplied and whatever the store did. When it is
-        a success, the change is durable as far as the store was opened to promise. *reason* is for the
-        history; a mapping may carry its own, as ``"reason"``.
+        a success, the change is durable as far as the store was opened to promise. *actor* (where it is
+        another than this memory's) and *reason* are for the history; a mapping may carry its own reason, as
+        ``"reason"``.
         """
         parsed = parse_command(command)
         if isinstance(parsed, tuple):
@@ -90,6 +93,7 @@ class Memory:
         return self.perform(
             parsed.name,
             lambda scope, now_ns: plan(scope, chosen, self.read, now_ns),
+            actor,
             reason="" if given is None else given,
         ).result
 
@@ -149,14 +153,6 @@ class Memory:
     def snapshot(self) -> Scope:
         """The scope's state, to read on the thread that calls :meth:`perform`, or under no writer."""
         return self._snapshot
-
-    def files(self) -> list[File]:
-        """The scope's files as they are now, the earliest write first. Raises StoreError."""
-        with self._lock:
-            if self._closed:
-                raise StoreError(_CLOSED.message)
-            self._take_in([])
-            return list(self._snapshot.in_write_order())
 
     def cached(self, file: File) -> bytes | None:
         """The bytes of *file* where that needs no store, else None."""

@@ -62,7 +62,7 @@ def search(
     while True:
         tries += 1
         try:
-            files = memory.files()
+            files = memory.look(lambda scope: list(scope.in_write_order()))
             chosen = [file for file in files if _lies_in(file.path, path)]
             if not chosen and path != ROOT:
                 return PortError(ErrorCode.NOT_FOUND, f"There is nothing at {path} to search in.", path)

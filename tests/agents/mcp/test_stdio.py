@@ -1,0 +1,112 @@
+"""``memfs mcp`` as a process: its start, its end, and what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import ROOT, SECONDS, Shell
+
+INSPECTOR = "node_modules/.bin/mcp-inspector"
+
+
+def initialize(version: str = "2025-06-18", name: str = "a client") -> bytes:
+    return _line(
+        "initialize",
+        {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}},
+    )
+
+
+def _line(method: str, params: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
+def test_a_client_of_each_version_is_answered_and_the_end_of_its_input_is_the_end(
+    shell: Shell, version: str
+) -> None:
+    done = shell("mcp", text=initialize(version))
+    assert (done.status, done.err) == (0, "")
+    (answer,) = map(json.loads, done.out.splitlines())
+    assert answer["result"]["protocolVersion"] == version
+    assert answer["result"]["serverInfo"]["name"] == "memfs"
+    assert answer["result"]["capabilities"] == {
+        "tools": {"listChanged": False},
+        "resources": {"listChanged": True, "subscribe": True},
+    }
+    assert "/memories" in answer["result"]["instructions"]
+
+
+def test_sigterm_ends_it_at_once_and_with_no_word(shell: Shell) -> None:
+    with shell.start("mcp") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write(initialize())
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(SECONDS) == 0
+        assert server.stdout.read() == server.stderr.read() == b""
+
+
+def test_a_line_that_is_no_message_ends_nothing(shell: Shell) -> None:
+    done = shell("mcp", text=b"nonsense\n\xff\xfe\n[]\n" + initialize())
+    assert done.status == 0
+    assert json.loads(done.out.splitlines()[-1])["result"]["serverInfo"]["name"] == "memfs"
+
+
+def test_a_store_that_cannot_be_opened_is_said_before_anything_else(shell: Shell) -> None:
+    assert "must be one of" in shell("mcp", "--store", "nonsense").refusal(2)
+
+
+def test_without_the_sdk_it_says_what_to_install(shell: Shell) -> None:
+    program = "import sys; sys.modules['mcp'] = None; from memfs.cli import main; sys.exit(main(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=shell.environment,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "pip install 'memfs-mount[mcp]'" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_official_inspector_sees_the_tools_and_calls_them(shell: Shell) -> None:
+    def inspected(*arguments: str) -> Any:
+        done = subprocess.run(
+            [_inspector(), "--cli", *shell.command("mcp"), *arguments],
+            capture_output=True,
+            env=shell.environment,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    created = inspected(
+        *("--method", "tools/call", "--tool-name", "memory_create"),
+        *("--tool-arg", "path=/memories/a.md", "--tool-arg", "text=hello"),
+    )
+    assert created["structuredContent"]["byteLength"] == 5
+    tools = inspected("--method", "tools/list")["tools"]
+    assert {"memory_view", "memory_search"} <= {tool["name"] for tool in tools}
+    resources = inspected("--method", "resources/list")["resources"]
+    assert [resource["uri"] for resource in resources] == ["memory:///a.md"]
+
+
+def _inspector() -> str:
+    places = [Path(sys.prefix) / "npm" / INSPECTOR, ROOT / ".venv" / "npm" / INSPECTOR]
+    found = next((place for place in places if os.access(place, os.X_OK)), None)
+    assert found is not None, "the inspector is not installed; scripts/test does it"
+    return str(found)
