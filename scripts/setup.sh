@@ -33,8 +33,6 @@ TEST_PACKAGES=(
   node:nodejs
   npm:npm
   nvi:nvi
-  node:nodejs
-  npm:npm
   nvim:neovim
   patch:patch
   perl:perl

@@ -310,6 +310,14 @@ def _port(parser: ArgumentParser) -> None:
 
 
 def _mcp(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--http",
+        metavar="ADDRESS",
+        help="serve several clients over HTTP, at 127.0.0.1:PORT (default: one, over standard input)",
+    )
+    parser.add_argument(
+        "--token-file", metavar="FILE", help="where the token for HTTP is; made when missing (0600)"
+    )
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 
@@ -495,7 +503,7 @@ COMMANDS = {
     "port": Row("memfs.cli.port", "the six commands as JSON, one a line in, one result a line out",
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "mcp": Row("memfs.cli.mcp", "serve a memory to programs that speak the Model Context Protocol",
-               "memfs mcp --store sqlite:~/agent --scope work", _mcp),
+               "memfs mcp --store sqlite:~/agent --scope work\n  memfs mcp --http 127.0.0.1:8321", _mcp),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
     "place": Row("memfs.cli.place", "print the path where a memory belongs, and make the file",

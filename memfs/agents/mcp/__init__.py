@@ -3,7 +3,8 @@
 - ``schemas``: JSON schemas of the port's types. ``tools``: the tools, as values and as calls.
 - ``resources``: each memory as ``memory:///PATH``.
 - ``following``: which of them changed, whoever changed them.
-- ``server``: all of it as the SDK's server. ``stdio``, ``http``: serving it.
+- ``server``: all of it as the SDK's server. ``stdio``, ``http``: serving it. ``token``: HTTP's secret.
 
-Only the last three import the SDK, which takes longer to load than all of memfs.
+Only ``following``, ``server``, ``stdio`` and ``http`` import the SDK, which takes longer to load than all of
+memfs.
 """

@@ -70,6 +70,11 @@ class MemoryServer:
             "notifications/initialized", types.NotificationParams, self._initialized
         )
 
+    @property
+    def longest_request(self) -> int:
+        """In bytes: a text is at most six times as long in JSON, and a replacement carries two."""
+        return 16 * self._memory.policy.limits.max_file_bytes
+
     def initialization_options(self) -> InitializationOptions:
         """What a client is told when it introduces itself."""
         return self.sdk.create_initialization_options(NotificationOptions(resources_changed=True))
