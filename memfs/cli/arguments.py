@@ -322,6 +322,13 @@ def _mcp(parser: ArgumentParser) -> None:
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 
 
+def _integrate(parser: ArgumentParser) -> None:
+    parser.add_argument("program", choices=("claude-code", "codex", "cursor", "opencode"))
+    parser.add_argument("--remove", action="store_true", help="take the entry out again")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    _declare_memory(parser)
+
+
 def _policy(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("show", "set"), help="print the rules, or record others")
     _declare_json(parser, "the rules")
@@ -504,6 +511,9 @@ COMMANDS = {
                 """echo '{"command": "view", "path": "/memories"}' | memfs port""", _port),
     "mcp": Row("memfs.cli.mcp", "serve a memory to programs that speak the Model Context Protocol",
                "memfs mcp --store sqlite:~/agent --scope work\n  memfs mcp --http 127.0.0.1:8321", _mcp),
+    "integrate": Row("memfs.cli.integrate", "write a memory into the MCP configuration of a program",
+                     "memfs integrate claude-code\n  memfs integrate codex --store sqlite:~/agent --dry-run",
+                     _integrate),
     "policy": Row("memfs.cli.policy", "show or set the rules of a scope: limits, names, layout, eviction",
                   "memfs policy set --max-files 512 --extensions .md,.txt", _policy),
     "place": Row("memfs.cli.place", "print the path where a memory belongs, and make the file",
