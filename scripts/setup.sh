@@ -50,11 +50,6 @@ TEST_PACKAGES=(
   zip:zip
 )
 
-# What they call from the npm registry, into .venv/npm.
-NPM_PACKAGES=(
-  @modelcontextprotocol/inspector@1.0.3
-)
-
 set_up() {
   local wanted=$1
   # First what no package can mend, so that nobody waits a minute to hear it.
@@ -267,7 +262,7 @@ describe_venv() {
 describe_installation() {
   local hash
   hash=$(sha256sum <"$ROOT/pyproject.toml")
-  echo "$1 ${hash%% *} ${NPM_PACKAGES[*]}"
+  echo "$1 ${hash%% *}"
 }
 
 venv_is_whole() {
@@ -307,17 +302,8 @@ build_venv() {
     fail_with_log "pip could not install memfs. Check that this machine reaches its Python package index, then run this again."
   "$VENV/bin/python" -c 'import pyfuse3' >>"$LOG" 2>&1 ||
     fail_with_log "pyfuse3 is installed but does not load. Remove $VENV and run this again."
-  [[ $1 == runtime ]] || install_npm_packages
   printf '%s\n' "$base" "$(describe_installation "$1")" >"$STAMP"
   rm -f "$LOG"
-}
-
-install_npm_packages() {
-  say "installing what the tests call from the npm registry into .venv/npm (up to a minute)."
-  mkdir -p "$VENV/npm"
-  # No scripts: nothing here is to be compiled, and nothing of it runs but the tests' own calls.
-  npm install --prefix "$VENV/npm" --ignore-scripts --no-audit --no-fund "${NPM_PACKAGES[@]}" >>"$LOG" 2>&1 </dev/null ||
-    fail_with_log "npm could not install ${NPM_PACKAGES[*]}. Check that this machine reaches the npm registry, then run this again."
 }
 
 # --- words and small tools -----------------------------------------------------------------------

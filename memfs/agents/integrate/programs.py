@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 
 class Program(NamedTuple):
-    """One program. ``place`` gives the keys that lead to an entry of a name, in the configuration as it is."""
+    """One program. ``place`` gives the keys that lead to an entry, in the configuration as it is."""
 
     title: str
     file: Callable[[], Path]

@@ -13,7 +13,7 @@ from tests.cli.conftest import Place, Shell, place, shell
 __all__ = ["Place", "place", "shell"]
 
 
-@pytest.fixture(scope="module", params=[LEGACY, MODERN])
+@pytest.fixture(scope="module", params=[LEGACY, pytest.param(MODERN, marks=pytest.mark.slow)])
 def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
     """A client of a server over an empty scope, for all tests of a module."""
     home: Path = tmp_path_factory.mktemp("home")

@@ -100,6 +100,7 @@ def test_only_who_has_the_token_is_answered(server: Served) -> None:
     assert len(server.token) > 40
 
 
+@pytest.mark.slow
 def test_a_page_of_another_site_is_not_answered_even_with_the_token(server: Served) -> None:
     port = urlsplit(server.url).port
     assert server.status(Host=f"localhost:{port}", Origin=f"http://localhost:{port}") == 200
@@ -109,6 +110,7 @@ def test_a_page_of_another_site_is_not_answered_even_with_the_token(server: Serv
     assert server.status(Origin="null") == 403
 
 
+@pytest.mark.slow
 def test_sigterm_ends_it_well_while_clients_listen(server: Served) -> None:
     with server.client(LEGACY) as peer:
         subscribe(peer, "memory:///a.md")
@@ -120,6 +122,7 @@ def test_sigterm_ends_it_well_while_clients_listen(server: Served) -> None:
         assert server.process.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_a_token_that_is_not_its_users_alone_is_refused(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("a token of some length\n")
@@ -145,11 +148,13 @@ def test_an_address_is_one_of_this_machine(shell: Shell, address: str, sentence:
     assert sentence in shell("mcp", "--http", address).refusal(2)
 
 
+@pytest.mark.slow
 def test_an_address_in_use_is_said(shell: Shell, server: Served) -> None:
     port = urlsplit(server.url).port
     assert "in use" in shell("mcp", "--http", f"127.0.0.1:{port}").refusal()
 
 
+@pytest.mark.slow
 def test_a_text_is_refused_by_the_limits_and_not_by_its_length(server: Served) -> None:
     """A text as large as the limits allow passes, and what is larger is refused by the limits."""
     with server.client(LEGACY) as peer:

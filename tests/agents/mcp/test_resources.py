@@ -116,6 +116,7 @@ def test_a_person_who_edits_the_file_in_the_mount_is_noticed(shell: Shell, place
         eventually(lambda: peer.lists_changed() == 1)
 
 
+@pytest.mark.slow
 def test_a_listener_of_the_newer_protocol_hears_the_same(shell: Shell) -> None:
     shell("create", "a.md", "1").done()
 
@@ -136,6 +137,7 @@ def test_a_listener_of_the_newer_protocol_hears_the_same(shell: Shell) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_index_of_a_search_never_lies_in_the_store(shell: Shell, tmp_path: Path) -> None:
     store = tmp_path / "store"
     with spoken_to(shell.environment, "--store", f"sqlite:{store}") as peer:

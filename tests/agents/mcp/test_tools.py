@@ -89,6 +89,7 @@ def test_every_call_answers_as_the_port_does(peer: Peer) -> None:
                 assert text.strip() or "empty" in str(arguments)
 
 
+@pytest.mark.slow
 def test_what_had_to_leave_is_told(shell: Shell) -> None:
     with spoken_to(shell.environment, "--max-files", "1") as peer:
         peer.value("create", path="/memories/a.md", text="x")
