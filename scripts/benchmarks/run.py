@@ -25,6 +25,7 @@ from benchmarks.layout import layout_curves
 from benchmarks.operations import Operation, Stage
 from benchmarks.peers import TARGETS, install_peers
 from benchmarks.processes import NotStartedError
+from benchmarks.protocol import protocol_costs
 from benchmarks.reads import READS
 from benchmarks.rounds import measure
 from benchmarks.scale import Growth, MemfsOfFew, MemfsOfMany, measure_scale
@@ -64,6 +65,9 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     )
     parser.add_argument("--git", action="store_true", help="only the git store, and an export (a minute)")
     parser.add_argument("--search", action="store_true", help="only searches over 10,000 memories (seconds)")
+    parser.add_argument(
+        "--mcp", action="store_true", help="only the start of memfs mcp and its calls (seconds)"
+    )
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -85,9 +89,9 @@ def main(argv: Sequence[str], description: str) -> int:
         with workdir(wanted) as work:
             print(folder_figures(work))
         return 0
-    if wanted.search:
+    if wanted.search or wanted.mcp:
         with workdir(wanted) as work:
-            print(search_times(work))
+            print(search_times(work) if wanted.search else protocol_costs(work))
         return 0
     if wanted.install_peers:
         install_peers()
