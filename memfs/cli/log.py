@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice, takewhile
-from typing import Any
 
 from memfs.cli.choose import choose, port_path
 from memfs.cli.complaint import Complaint, Status
@@ -17,6 +16,7 @@ from memfs.opening import open_with
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
 from memfs.port.store import Record
+from memfs.port.telling import record_to_wire
 
 
 def run(options: Namespace) -> int:
@@ -27,31 +27,11 @@ def run(options: Namespace) -> int:
     with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
         for record in islice(_wanted(_records(memory, path, options.deleted), options), options.count):
             shown = True
-            told = json.dumps(as_json(record)) if options.json else _told(record)
+            told = json.dumps(record_to_wire(record)) if options.json else _told(record)
             write(told.encode() + b"\n")
     if not shown and not options.json:
         raise Complaint(_nothing(path, options))
     return Status.DONE
-
-
-def as_json(record: Record) -> dict[str, Any]:
-    """A record in the manner of the port's JSON; what does not apply to it is left out."""
-    fields = {
-        "version": record.version,
-        "time": datetime.fromtimestamp(record.time_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
-        "operation": record.operation,
-        "path": record.path,
-        "oldPath": record.old_path,
-        "byteLength": record.size,
-        "sha256": record.digest,
-        "user": record.actor.user,
-        "program": record.actor.program,
-        "pid": record.actor.pid,
-        "reason": record.reason or None,
-        "redacted": record.redacted or None,
-        "joins": record.joins,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _records(memory: Memory, path: str, deleted: bool) -> Iterable[Record]:

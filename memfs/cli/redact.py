@@ -23,6 +23,7 @@ from memfs.opening import open_with
 from memfs.port.keeping import Redaction
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT, extension_error, path_error
+from memfs.search import forget
 
 LEAST_FOUND_WITHIN = 16
 """Bytes from which a content is also looked for within others: a few could be anybody's."""
@@ -38,6 +39,7 @@ def run(options: Namespace) -> int:
     with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
         contents = {memory.read_version(path, version) for path, version in versions}
         redaction = memory.redact(versions, reason=options.reason)
+        forget(*chosen)  # an index for search has the words of what memories held
         dropped = list(_dropped(memory, chosen, contents - {b""}))
     if options.json:
         print(json.dumps(_as_json(versions, redaction, dropped)))

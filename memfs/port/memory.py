@@ -216,7 +216,13 @@ class Memory:
         return self._store.read(record.id, record.version)
 
     def restore(
-        self, path: str, version: int | None = None, to: str | None = None, *, reason: str = ""
+        self,
+        path: str,
+        version: int | None = None,
+        to: str | None = None,
+        *,
+        actor: Actor | None = None,
+        reason: str = "",
     ) -> Result:
         """Bring back what was at *path*: a *version* of the memory, or, if it has left, its last content.
 
@@ -235,7 +241,7 @@ class Memory:
                 return record
             return plan_restore(scope, record, self.read_record(record), now_ns, to)
 
-        return self.perform("restore", planner, reason=reason).result
+        return self.perform("restore", planner, actor, reason=reason).result
 
     def undo(self, *, reason: str = "") -> Result:
         """Take the scope's last change back, evictions included, by a new change: undone again, it is redone.

@@ -1,6 +1,9 @@
-"""What a person, or a model, reads of a receipt."""
+"""What a person, a model or a program is given of a receipt, and of the history."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
 
 from memfs.port.receipts import (
     Created,
@@ -13,6 +16,7 @@ from memfs.port.receipts import (
     Renamed,
     Undone,
 )
+from memfs.port.store import Record
 
 
 def told(receipt: Receipt) -> str:
@@ -48,6 +52,26 @@ def told(receipt: Receipt) -> str:
             lines += [f"  restored  {path}" for path in receipt.restored]
             lines += [f"  moved     {old} to {new}" for old, new in receipt.moved]
             return "\n".join(lines) + "\n"
+
+
+def record_to_wire(record: Record) -> dict[str, Any]:
+    """A record in the manner of the port's JSON; what does not apply to it is left out."""
+    fields = {
+        "version": record.version,
+        "time": datetime.fromtimestamp(record.time_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
+        "operation": record.operation,
+        "path": record.path,
+        "oldPath": record.old_path,
+        "byteLength": record.size,
+        "sha256": record.digest,
+        "user": record.actor.user,
+        "program": record.actor.program,
+        "pid": record.actor.pid,
+        "reason": record.reason or None,
+        "redacted": record.redacted or None,
+        "joins": record.joins,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _left(evicted: tuple[str, ...]) -> str:

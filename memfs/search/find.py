@@ -55,7 +55,7 @@ def search(
     query = _query(words)
     if isinstance(query, PortError):
         return query
-    refusal = path_error(path) or _limit_error(limit)
+    refusal = path_error(path) or limit_error(limit)
     if refusal is not None:
         return refusal
     tries = 0
@@ -87,7 +87,8 @@ def _query(words: object) -> Query | PortError:
     return query
 
 
-def _limit_error(limit: object) -> PortError | None:
+def limit_error(limit: object) -> PortError | None:
+    """Why *limit* is no number of answers, or None."""
     if isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= MOST_HITS:
         return None
     return PortError(ErrorCode.INVALID_ARGUMENT, f"The limit must be a number from 1 to {MOST_HITS}.")

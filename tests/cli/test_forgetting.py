@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 
+from memfs.search import Index
 from tests.cli.conftest import Place, Shell
 
 SECRET = "the password is correct-horse\n"
@@ -29,6 +30,17 @@ def test_a_version_is_redacted_and_says_so(shell: Shell) -> None:
     assert shell("log", "a.md").done().count("its content was redacted") == 2
     raw = b"".join(path.read_bytes() for path in shell.home.rglob("*") if path.is_file())
     assert b"correct-horse" not in raw
+
+
+def test_the_index_of_searches_goes_with_what_is_redacted(shell: Shell) -> None:
+    for text in (SECRET, "second\n"):
+        shell("create", "a.md", text).done()
+    store = f"sqlite:{shell.home}/.local/share/memfs/store"
+    index = shell.home / ".cache" / "memfs" / "search" / Index(store, "default").file.name
+    index.parent.mkdir(parents=True)
+    index.write_bytes(SECRET.encode())  # as one made while the memory held it
+    shell("redact", "a.md@1").done()
+    assert not index.exists()
 
 
 def test_what_cannot_be_redacted(shell: Shell) -> None:

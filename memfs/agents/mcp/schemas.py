@@ -8,18 +8,35 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from memfs.port.expected import Expected
+
 Schema = dict[str, Any]
 
-_PLAIN: dict[type, Schema] = {
+_PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
+    Expected: {
+        "anyOf": [
+            {"const": "absent"},
+            {
+                "type": "object",
+                "properties": {"sha256": {"type": "string"}, "version": {"type": "integer"}},
+                "minProperties": 1,
+                "maxProperties": 1,
+            },
+        ]
+    },
 }
 
 
-def input_schema(command: type, descriptions: Mapping[str, str]) -> Schema:
-    """What a command takes, in wire names; *descriptions* say what each field is, by those names."""
+def input_schema(command: type, descriptions: Mapping[str, str], **more: Schema) -> Schema:
+    """What a command takes, in wire names, and *more* that it may be given.
+
+    *descriptions* say what each field is, by those names.
+    """
     schema = _object(command)
+    schema["properties"] |= more
     for name, field in schema["properties"].items():
         field["description"] = descriptions[name]
     return schema

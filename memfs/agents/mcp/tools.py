@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from memfs.agents.mcp.schemas import Schema, input_schema, output_schema
 from memfs.port.change import Actor
 from memfs.port.commands import Create, Delete, Insert, Rename, StrReplace, View
-from memfs.port.errors import ErrorCode, PortError
+from memfs.port.errors import ErrorCode, PortError, StoreError
 from memfs.port.memory import Memory
-from memfs.port.names import ROOT
-from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, FileView, Renamed
-from memfs.port.telling import told
+from memfs.port.names import MAX_REASON, ROOT, path_error
+from memfs.port.receipts import Created, Deleted, DirectoryView, Edited, FileView, Renamed, Result
+from memfs.port.store import Record
+from memfs.port.telling import record_to_wire, told
 from memfs.search import Index, search
-from memfs.search.find import DEFAULT_LIMIT, MOST_HITS
+from memfs.search.find import DEFAULT_LIMIT, MOST_HITS, limit_error
 
 PREFIX = "memory_"
 
@@ -54,29 +56,38 @@ _FIELDS = {
     "insertLine": "The line to insert after; 0 is before the first.",
     "oldPath": "The path as it is.",
     "newPath": "The path as it shall be; nothing may be there yet.",
+    "expected": "What must be there for this to happen: the SHA-256 of the text, a version that the history "
+    "shows, or 'absent' for nothing. For what somebody else may have changed meanwhile.",
+    "reason": "Why, in one line, for the history.",
+    "version": "A version that the history shows.",
+    "to": "Bring it back at this path, where nothing may be yet.",
+    "limit": f"How many at most; {DEFAULT_LIMIT} if left out.",
 }
-_SEARCH_INPUT: Schema = {
-    "type": "object",
-    "properties": {
-        "words": {"type": "string", "description": "The words to look for; case does not matter."},
-        "path": {"type": "string", "description": "Only in this file, or below this directory."},
-        "limit": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MOST_HITS,
-            "description": f"How many passages at most; {DEFAULT_LIMIT} if left out.",
-        },
-    },
-    "required": ["words"],
-}
-_LINE: Schema = {"type": "integer"}
+_REASON: Schema = {"type": "string", "maxLength": MAX_REASON}
+_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MOST_HITS}
+
+
+def _input(required: str, **properties: Schema) -> Schema:
+    """An input schema made by hand, with the common descriptions where it has none of its own."""
+    described = {name: {"description": _FIELDS.get(name, ""), **field} for name, field in properties.items()}
+    return {"type": "object", "properties": described, "required": [required]}
+
+
+_WORD: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "integer"}
+_SEARCH_INPUT = _input(
+    "words",
+    words={**_WORD, "description": "The words to look for; case does not matter."},
+    path={**_WORD, "description": "Only in this file, or below this directory."},
+    limit=_LIMIT,
+)
 _PASSAGE: Schema = {
     "type": "object",
     "properties": {
         "path": {"type": "string"},
         "lines": {
             "type": "object",
-            "properties": {"start": _LINE, "end": _LINE},
+            "properties": {"start": _NUMBER, "end": _NUMBER},
             "required": ["start", "end"],
         },
         "text": {"type": "string"},
@@ -91,6 +102,29 @@ _SEARCH_OUTPUT: Schema = {
     "properties": {"passages": {"type": "array", "items": _PASSAGE}},
     "required": ["passages"],
 }
+_HISTORY_INPUT = _input(
+    "path",
+    path={**_WORD, "description": "A file, also one that has left, or a directory."},
+    version={**_NUMBER, "description": "With it: the text that the file had after that version."},
+    limit=_LIMIT,
+)
+_RECORD: Schema = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(
+            ("time", "operation", "path", "oldPath", "sha256", "user", "program", "reason"), _WORD
+        ),
+        **dict.fromkeys(("version", "byteLength", "pid", "joins"), _NUMBER),
+        "redacted": {"type": "boolean"},
+    },
+    "required": ["version", "time", "operation", "path", "byteLength"],
+}
+_HISTORY_OUTPUT: Schema = {
+    "type": "object",
+    "properties": {"records": {"type": "array", "items": _RECORD}, "text": _WORD},
+    "required": ["records"],
+}
+_RESTORE_INPUT = _input("path", path=_WORD, version=_NUMBER, to=_WORD, reason=_REASON)
 
 TOOLS = (
     Tool(
@@ -109,7 +143,7 @@ TOOLS = (
         "Write memory",
         "Make a memory file, or replace all of its text. Directories come with the file. "
         "The answer names older files that had to leave to make room, if any.",
-        input_schema(Create, _FIELDS),
+        input_schema(Create, _FIELDS, reason=_REASON),
         output_schema(Created),
         read_only=False,
         destructive=True,
@@ -119,7 +153,7 @@ TOOLS = (
         "memory_str_replace",
         "Edit memory",
         "Replace a text that occurs exactly once in a memory file.",
-        input_schema(StrReplace, _FIELDS),
+        input_schema(StrReplace, _FIELDS, reason=_REASON),
         output_schema(Edited),
         read_only=False,
         destructive=True,
@@ -129,7 +163,7 @@ TOOLS = (
         "memory_insert",
         "Add to memory",
         "Insert lines into a memory file after one of its lines.",
-        input_schema(Insert, _FIELDS),
+        input_schema(Insert, _FIELDS, reason=_REASON),
         output_schema(Edited),
         read_only=False,
         destructive=False,
@@ -139,7 +173,7 @@ TOOLS = (
         "memory_delete",
         "Delete memory",
         "Delete a memory file, or a directory with everything in it.",
-        input_schema(Delete, _FIELDS),
+        input_schema(Delete, _FIELDS, reason=_REASON),
         output_schema(Deleted),
         read_only=False,
         destructive=True,
@@ -149,7 +183,7 @@ TOOLS = (
         "memory_rename",
         "Move memory",
         "Move or rename a memory file or a directory; nothing is ever overwritten.",
-        input_schema(Rename, _FIELDS),
+        input_schema(Rename, _FIELDS, reason=_REASON),
         output_schema(Renamed),
         read_only=False,
         destructive=False,
@@ -166,6 +200,28 @@ TOOLS = (
         destructive=False,
         idempotent=True,
     ),
+    Tool(
+        "memory_history",
+        "History of memory",
+        "See what happened to a memory file, or below a directory, the newest first: versions, who and why. "
+        "With a version, read the text that the file had then.",
+        _HISTORY_INPUT,
+        _HISTORY_OUTPUT,
+        read_only=True,
+        destructive=False,
+        idempotent=True,
+    ),
+    Tool(
+        "memory_restore",
+        "Restore memory",
+        "Bring back a memory file: an earlier version of it, or, without a version, what was deleted, "
+        "archived or had to leave. What it holds now stays in the history.",
+        _RESTORE_INPUT,
+        output_schema(Created, Renamed),
+        read_only=False,
+        destructive=True,
+        idempotent=True,
+    ),
 )
 
 
@@ -177,6 +233,8 @@ class Toolbox:
         self._index = index
         self._others: Mapping[str, Callable[[Mapping[str, Any], Actor], Answer]] = {
             "memory_search": self._search,
+            "memory_history": self._history,
+            "memory_restore": self._restore,
         }
 
     def call(self, name: str, arguments: Mapping[str, Any], actor: Actor) -> Answer:
@@ -184,10 +242,8 @@ class Toolbox:
         other = self._others.get(name)
         if other is not None:
             return other(arguments, actor)
-        result = self.memory.execute({**arguments, "command": name.removeprefix(PREFIX)}, actor=actor)
-        if result.error is not None:
-            return refused(result.error)
-        return Answer(told(result.value), result.value.to_wire())
+        command = {**arguments, "command": name.removeprefix(PREFIX)}
+        return _answer(self.memory.execute(command, actor=actor))
 
     def _search(self, arguments: Mapping[str, Any], _actor: Actor) -> Answer:
         found = search(
@@ -203,6 +259,54 @@ class Toolbox:
         return Answer(
             text or "No memory has any of these words.", {"passages": [hit.to_wire() for hit in found]}
         )
+
+    def _history(self, arguments: Mapping[str, Any], _actor: Actor) -> Answer:
+        path, version = arguments.get("path"), arguments.get("version")
+        limit = arguments.get("limit", DEFAULT_LIMIT)
+        error = path_error(path) or limit_error(limit) or _version_error(version)
+        if error is not None:
+            return refused(error)
+        assert isinstance(path, str), "a path without an error is a string"
+        try:
+            if version is None:
+                records = list(islice(self.memory.history(path), limit))
+                text = "\n".join(map(_line, records)) or f"Nothing is recorded of {path}."
+                return Answer(text, {"records": list(map(record_to_wire, records))})
+            text = self.memory.read_version(path, version).decode(errors="replace")
+            records = [record for record in self.memory.history(path) if record.version == version][:1]
+            return Answer(text, {"records": list(map(record_to_wire, records)), "text": text})
+        except StoreError as failure:
+            return refused(PortError(failure.code, failure.message, path))
+
+    def _restore(self, arguments: Mapping[str, Any], actor: Actor) -> Answer:
+        path, version, to = (arguments.get(name) for name in ("path", "version", "to"))
+        error = path_error(path) or _version_error(version) or (None if to is None else path_error(to))
+        if error is not None:
+            return refused(error)
+        assert isinstance(path, str), "a path without an error is a string"
+        reason = arguments.get("reason", "")
+        return _answer(self.memory.restore(path, version, to, actor=actor, reason=reason))
+
+
+def _answer(result: Result) -> Answer:
+    if result.error is not None:
+        return refused(result.error)
+    return Answer(told(result.value), result.value.to_wire())
+
+
+def _version_error(version: object) -> PortError | None:
+    if version is None or (isinstance(version, int) and not isinstance(version, bool) and version > 0):
+        return None
+    return PortError(ErrorCode.INVALID_ARGUMENT, "The version must be a number that memory_history shows.")
+
+
+def _line(record: Record) -> str:
+    """A record as a model reads it."""
+    wire = record_to_wire(record)
+    moved = f" from {record.old_path}" if record.old_path else ""
+    why = f": {record.reason}" if record.reason else ""
+    who = record.actor.program or record.actor.user
+    return f"version {record.version}, {wire['time']}: {record.operation} {record.path}{moved} by {who}{why}"
 
 
 def refused(error: PortError) -> Answer:

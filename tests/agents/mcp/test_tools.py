@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import mcp_types as types
@@ -16,9 +17,14 @@ from tests.cli.conftest import Shell
 SIX = ["view", "create", "str_replace", "insert", "delete", "rename"]
 
 
-def test_the_six_commands_and_the_search_are_tools(peer: Peer) -> None:
+def test_the_six_commands_the_search_and_the_history_are_tools(peer: Peer) -> None:
     tools = {tool.name: tool for tool in peer(lambda client: client.list_tools()).tools}
-    assert [name.removeprefix("memory_") for name in tools][:7] == [*SIX, "search"]
+    assert [name.removeprefix("memory_") for name in tools] == [
+        *SIX,
+        "search",
+        "history",
+        "restore",
+    ]
     for tool in tools.values():
         assert tool.title
         assert tool.description
@@ -31,10 +37,10 @@ def test_the_six_commands_and_the_search_are_tools(peer: Peer) -> None:
     assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
     reading = {name for name, hint in hints.items() if hint is not None and hint.read_only_hint}
     losing = {name for name, hint in hints.items() if hint is not None and hint.destructive_hint}
-    assert {"memory_view", "memory_search"} <= reading
-    assert {"memory_create", "memory_str_replace", "memory_delete"} <= losing
-    assert not reading & losing
-    assert "memory_rename" not in losing
+    assert reading == {"memory_view", "memory_search", "memory_history"}
+    assert losing == {"memory_create", "memory_str_replace", "memory_delete", "memory_restore"}
+    assert "reason" in tools["memory_rename"].input_schema["properties"]
+    assert "reason" not in tools["memory_view"].input_schema["properties"]
 
 
 def text_of(answer: types.CallToolResult) -> str:
@@ -126,7 +132,73 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(peer: Peer) -> Non
 def test_the_client_is_the_actor_in_the_history(shell: Shell) -> None:
     store = f"sqlite:{shell.home / 'store'}"
     with spoken_to(shell.environment, "--store", store) as peer:
-        peer.value("create", path="/memories/a.md", text="x")
+        peer.value("create", path="/memories/a.md", text="x", reason="to begin")
     with memfs.open_memory(store) as memory:
-        (record,) = memory._store.history()
-        assert record.actor.program == NAME
+        (record,) = memory.history()
+        assert (record.actor.program, record.reason) == (NAME, "to begin")
+
+
+def test_what_is_expected_keeps_one_from_overwriting_another(peer: Peer) -> None:
+    path = "/memories/x/a.md"
+    peer.value("create", path=path, text="one", expected="absent")
+    assert "absent" in text_of(peer.tool("create", path=path, text="two", expected="absent"))
+    digest = hashlib.sha256(b"one").hexdigest()
+    peer.value("create", path=path, text="two", expected={"sha256": digest})
+    refused = peer.tool("str_replace", path=path, oldText="two", newText="three", expected={"sha256": digest})
+    assert refused.meta is not None
+    assert refused.meta["error"]["code"] == "CONFLICT"
+    assert "expected must be" in text_of(peer.tool("delete", path=path, expected=3))
+
+
+def test_the_history_shows_who_and_why_and_every_version(peer: Peer) -> None:
+    path = "/memories/h/a.md"
+    peer.value("create", path=path, text="one\n", reason="to begin")
+    peer.value("str_replace", path=path, oldText="one", newText="two")
+    peer.value("rename", oldPath=path, newPath="/memories/h/b.md")
+    records = peer.value("history", path="/memories/h/b.md")["records"]
+    assert [record["operation"] for record in records] == ["renamed", "modified", "created"]
+    assert records[0]["oldPath"] == path
+    assert (records[2]["reason"], records[2]["program"]) == ("to begin", NAME)
+    assert "to begin" in text_of(peer.tool("history", path="/memories/h/b.md"))
+    assert len(peer.value("history", path="/memories/h", limit=1)["records"]) == 1
+    first = peer.value("history", path="/memories/h/b.md", version=records[2]["version"])
+    assert first == {"records": [records[2]], "text": "one\n"}
+    assert peer.value("history", path="/memories/none.md")["records"] == []
+
+
+def test_a_version_and_what_was_deleted_come_back(peer: Peer) -> None:
+    path = "/memories/r/a.md"
+    peer.value("create", path=path, text="one")
+    (created,) = peer.value("history", path=path)["records"]
+    peer.value("create", path=path, text="two")
+    assert peer.value("restore", path=path, version=created["version"], reason="as it was")["path"] == path
+    assert peer.value("view", path=path)["text"] == "one"
+    peer.value("delete", path=path)
+    assert peer.value("restore", path=path, to="/memories/r/b.md")["path"] == "/memories/r/b.md"
+    assert peer.value("view", path="/memories/r/b.md")["text"] == "one"
+    newest = peer.value("history", path="/memories/r/b.md")["records"][0]
+    assert (newest["operation"], newest["program"]) == ("restored", NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("history", {}),
+        ("history", {"path": "nonsense"}),
+        ("history", {"path": "/memories/none.md", "version": 7}),
+        ("history", {"path": "/memories", "version": "seven"}),
+        ("history", {"path": "/memories", "limit": 0}),
+        ("restore", {}),
+        ("restore", {"path": "/memories/none.md"}),
+        ("restore", {"path": "/memories/none.md", "version": 0}),
+        ("restore", {"path": "/memories/none.md", "version": 999_999}),
+        ("restore", {"path": "/memories/none.md", "to": "nonsense"}),
+        ("restore", {"path": "/memories/none.md", "reason": 3}),
+    ],
+)
+def test_a_history_that_there_is_not_is_a_tool_error(
+    peer: Peer, name: str, arguments: dict[str, Any]
+) -> None:
+    refused = peer.tool(name, **arguments)
+    assert refused.is_error
+    assert text_of(refused).endswith(".")
