@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
+from mcp.server.connection import Connection
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
 
@@ -23,15 +23,6 @@ from memfs.port.memory import Memory
 log = logging.getLogger(__name__)
 
 
-class _Client:
-    """One client of a protocol version before 2026-07-28, with the resources it asked about."""
-
-    def __init__(self, session: ServerSession) -> None:
-        self.session = session
-        self.identity: Any = session.client_params
-        self.uris: set[str] = set()
-
-
 class Following:
     """Which clients are told of what, and the task that tells them."""
 
@@ -39,7 +30,8 @@ class Following:
         self.bus = InMemorySubscriptionBus()
         """Where clients of the newer protocol versions listen."""
         self._memory = memory
-        self._clients: dict[int, _Client] = {}
+        self._asked: dict[Connection, set[str]] = {}
+        """By client of an older protocol version, the resources it asked about."""
         self._happened = asyncio.Event()
 
     def look(self) -> None:
@@ -48,15 +40,15 @@ class Following:
 
     def entered(self, session: ServerSession) -> None:
         """A client is there, and is told when the list of resources changes."""
-        self._client(session)
+        self._asked_by(session)
 
     def subscribe(self, session: ServerSession, uri: str) -> None:
         """Tell the client about *uri* from now on."""
-        self._client(session).uris.add(uri)
+        self._asked_by(session).add(uri)
 
     def unsubscribe(self, session: ServerSession, uri: str) -> None:
         """Tell it no longer."""
-        self._client(session).uris.discard(uri)
+        self._asked_by(session).discard(uri)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -96,16 +88,19 @@ class Following:
             await self.bus.publish(ResourceUpdated(uri=uri))
         if list_changed:
             await self.bus.publish(ResourcesListChanged())
-        for key, client in list(self._clients.items()):
-            try:
-                for uri in uris:
-                    if uri in client.uris:
-                        await client.session.send_resource_updated(uri)
-                if list_changed:
-                    await client.session.send_resource_list_changed()
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._clients.pop(key, None)  # it has gone
+        for client, asked in list(self._asked.items()):
+            for uri in uris:
+                if uri in asked:
+                    await client.send_resource_updated(uri)
+            if list_changed:
+                await client.send_resource_list_changed()
 
-    def _client(self, session: ServerSession) -> _Client:
-        # The SDK makes a session for each request; what they share is the client's own introduction.
-        return self._clients.setdefault(id(session.client_params), _Client(session))
+    def _asked_by(self, session: ServerSession) -> set[str]:
+        # The SDK makes a session for each request, and has no public way to the connection behind it, though
+        # that is where it wants to be told what to clean up when the client has gone.
+        connection = session._connection
+        asked = self._asked.get(connection)
+        if asked is None:
+            asked = self._asked[connection] = set()
+            connection.exit_stack.callback(self._asked.pop, connection, None)
+        return asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import threading
 from collections.abc import AsyncIterator
@@ -70,7 +71,7 @@ class _Lines:
     def _read(self) -> None:
         unfinished = bytearray()
         with suppress(OSError):
-            while chunk := os.read(self._descriptor, 1 << 16):
+            while chunk := self._read_some():
                 *ended, rest = chunk.split(b"\n")
                 for end in ended:
                     unfinished += end
@@ -80,6 +81,13 @@ class _Lines:
         if unfinished:
             self._put(unfinished.decode(errors="replace"))
         self._put(None)
+
+    def _read_some(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._descriptor, 1 << 16)
+            except BlockingIOError:  # the client made the pipe non-blocking for both ends
+                select.select([self._descriptor], [], [])
 
     def _put(self, line: str | None) -> None:
         self._ahead.acquire()
@@ -104,4 +112,7 @@ class _Answers:
         unwritten = memoryview(content)
         with suppress(BrokenPipeError):  # nobody reads the answers any more; the end of the input follows
             while unwritten:
-                unwritten = unwritten[os.write(self._descriptor, unwritten) :]
+                try:
+                    unwritten = unwritten[os.write(self._descriptor, unwritten) :]
+                except BlockingIOError:
+                    select.select([], [self._descriptor], [])

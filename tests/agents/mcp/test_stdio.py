@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -84,6 +85,33 @@ def test_without_the_sdk_it_says_what_to_install(shell: Shell) -> None:
     )
     assert done.returncode == 1
     assert "pip install 'memfs-mount[mcp]'" in done.stderr
+
+
+@pytest.mark.slow
+def test_pipes_that_do_not_block_are_waited_for(shell: Shell) -> None:
+    reading, writing = os.pipe()
+    answered, answer = os.pipe()
+    for descriptor in (reading, answer):
+        os.set_blocking(descriptor, False)
+    with shell.start("mcp", stdin=reading, stdout=answer) as server:
+        os.close(reading)
+        os.close(answer)
+        with open(writing, "wb") as requests, open(answered, "rb") as messages:
+            answers = (message["result"] for message in map(json.loads, messages) if "id" in message)
+            create = {"path": "/memories/a.md", "text": "x" * 60_000}
+            view = {"path": "/memories/a.md"}
+            requests.write(initialize())
+            requests.flush()
+            next(answers)
+            requests.write(_line("tools/call", {"name": "memory_create", "arguments": create}))
+            requests.flush()
+            assert next(answers)["structuredContent"]["byteLength"] == 60_000
+            # More than a pipe holds, while nobody reads.
+            requests.write(10 * _line("tools/call", {"name": "memory_view", "arguments": view}))
+            requests.flush()
+            views = [next(answers) for _ in range(10)]
+        assert server.wait(SECONDS) == 0
+    assert [len(view["structuredContent"]["text"]) for view in views] == [60_000] * 10
 
 
 @pytest.mark.slow
