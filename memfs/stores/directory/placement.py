@@ -26,7 +26,7 @@ from memfs.stores.directory.folder import (
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
 
-WRITERS_PATIENCE = 0.05
+WRITERS_PATIENCE = 0.5
 """Seconds to wait for a program that has what we replace open for writing: most close it at once."""
 
 log = logging.getLogger(__name__)
