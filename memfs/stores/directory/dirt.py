@@ -13,13 +13,12 @@ import select
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple
 
 from inotify_simple import INotify, flags
 
 from memfs.port.names import is_segment
-from memfs.stores.directory.folder import Folder, LeftAlone
+from memfs.stores.directory.folder import Folder
 
 log = logging.getLogger(__name__)
 
@@ -166,10 +165,12 @@ class Dirt:
 
     def listen(self) -> None:
         """Take in what the kernel has told so far."""
-        if self._inotify is None or self._blind:
+        if self._inotify is None:
             return
         with self._lock:
             events = self._inotify.read(timeout=0)
+            if self._blind:  # some directories are not watched: everything is compared instead
+                return
             left: dict[int, str] = {}
             for event in events:
                 if event.mask & flags.Q_OVERFLOW:
@@ -233,16 +234,16 @@ class DirectoryWatch:
         listened = self._dirt.fileno()
         if listened is not None:
             poll.register(listened, select.POLLIN)
-        told = False
+        patience = SETTLE
         while True:
             seconds = self._dirt.wait_for_next()
-            if seconds == 0.0 and told:
-                seconds = SETTLE  # whoever was told has not come yet, or another process has the scope
+            if seconds == 0.0:  # whoever was told has not come yet, or could not take it in
+                seconds, patience = patience, min(2 * patience, LONGEST)
             ready = dict(poll.poll(None if seconds is None else max(1.0, seconds * 1000)))
             if self._stop_reader in ready:
                 return
-            with suppress(OSError, LeftAlone):
-                self._dirt.listen()
-            told = self._dirt.wait_for_next() == 0.0 or self._dirt.is_blind
-            if told:
+            if ready:
+                patience = SETTLE
+            self._dirt.listen()
+            if self._dirt.wait_for_next() == 0.0 or self._dirt.is_blind:
                 self._notify()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -306,6 +307,18 @@ def read(directory: int, name: str, most: int | None = None) -> tuple[Signature,
         return Signature.of(found), b"".join(pieces)
     finally:
         os.close(descriptor)
+
+
+def is_being_written(directory: int, name: str) -> bool:
+    """Whether a program has the file open for writing: the kernel grants no read lease then."""
+    descriptor = os.open(name, READ, dir_fd=directory)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:  # where leases are not to be had, nobody can tell
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def check_plain(found: os.stat_result) -> None:

@@ -83,17 +83,19 @@ class Outside:
             found |= self._walk(directory, policy)
         if "" not in due.directories:
             self._add_conflicting(found, known)
-        different = []
+        taken, different = _Differences(), []
         for place in known | found:
             page, signature = known.get(place), found.get(place)
+            if signature is None:
+                taken.vanished += [] if page is None else [page]
+                continue
             looked_at = place in due.places and place not in due.written
             if page is not None and page.signature == signature and (looked_at or not page.fresh):
                 continue
             changed = page is None or page.signature != signature
-            if signature is not None and changed and place not in due.places:
+            if changed and place not in due.places:
                 _let_settle(signature)
             different.append(place)
-        taken = _Differences()
         for place, here in self._read_each(different, policy):
             page = known.get(place)
             if here is not None and page is not None:

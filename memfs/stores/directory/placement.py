@@ -6,14 +6,28 @@ import errno
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Iterator
 
 from memfs.port.change import Change, Origin
 from memfs.port.names import ROOT
 from memfs.stores.directory import steps
-from memfs.stores.directory.folder import META, STAGED, UNFINISHED, Folder, LeftAlone, look, parent_of, read
+from memfs.stores.directory.folder import (
+    META,
+    STAGED,
+    UNFINISHED,
+    Folder,
+    LeftAlone,
+    is_being_written,
+    look,
+    parent_of,
+    read,
+)
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
+
+WRITERS_PATIENCE = 0.5
+"""Seconds to wait for a program that has what we replace open for writing: most close it at once."""
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +55,7 @@ class Placement:
         self._steps: list[Step] = []
         self._done: list[Step] = []
         self._made: list[str] = []
+        self._held: set[str] = set()
 
     def differing(self) -> set[str]:
         """The places of the change that do not look as the pages say."""
@@ -118,7 +133,7 @@ class Placement:
     def finish(self) -> None:
         """The change stands: let go of what it replaced, and of the directories that it emptied."""
         for step in self._steps:
-            if step.kind in ("take", "exchange"):
+            if step.kind in ("take", "exchange") and step.staged not in self._held:
                 self._folder.discard(step.staged)
         for place in self._leaving:
             self._folder.remove_empty(parent_of(place))
@@ -167,6 +182,7 @@ class Placement:
             return
         page = self._leaving.get(step.place) or self._replaced[step.place]
         try:
+            self._await_writers(step.staged)
             there = read(self._folder.staged, step.staged) if page.fresh else None
             signature = there[0] if there else look(self._folder.staged, step.staged)
         except LeftAlone:
@@ -176,6 +192,18 @@ class Placement:
             raise OvertakenError(step.place)
         if there is not None and hashlib.sha256(there[1]).digest() != page.digest:
             raise OvertakenError(step.place)
+
+    def _await_writers(self, staged: str) -> None:
+        """Let whoever has the file open finish: it has no name in the folder now, so nobody new comes.
+
+        One that stays in a program's hands for longer is kept, and looked at when the folder is opened next.
+        """
+        end = time.monotonic() + WRITERS_PATIENCE
+        while is_being_written(self._folder.staged, staged):
+            if time.monotonic() > end:
+                self._held.add(staged)
+                return
+            time.sleep(0.001)
 
 
 def place_of(path: str) -> str:

@@ -224,20 +224,24 @@ class DirectoryStore:
     def _look_at(self, due: Due) -> None:
         """Take in what is *due*: in the transaction that is open, or in an own one if that can be had."""
         if self._ledger.connection.in_transaction:
-            self._take_in(due)
+            try:
+                self._take_in(due)
+            except BaseException:
+                self._dirt.give_back(due)
+                raise
             return
         try:
             self.acquire(wait=False)
-        except (Busy, StoreError):
-            self._dirt.give_back(due)  # whoever has the scope, or the next command, takes it in
-            return
-        try:
-            self._take_in(due)
-        except BaseException:
-            self._dirt.give_back(due)
-            raise
-        finally:
-            self.release()
+            try:
+                with folder_errors(self._folder.path):
+                    self._take_in(due)
+            finally:
+                self.release()
+        except Busy:
+            self._dirt.give_back(due)  # whoever has the scope takes it in, or the next command
+        except StoreError as error:
+            self._dirt.give_back(due)  # what is known can be read all the same
+            log.warning("what others did in %s could not be taken in: %s", self._folder.path, error)
 
     def _take_in(self, due: Due) -> bool:
         """Commit what others did in what is *due*; whether it was anything. The scope stays held."""

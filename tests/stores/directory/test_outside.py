@@ -173,6 +173,20 @@ def test_a_command_keeps_the_version_that_somebody_put_there_first(
     eventually(lambda: texts(memory), {B: "new", C: "line one\nline two\n"})
 
 
+def test_a_file_with_another_extension_that_comes_and_goes_is_no_memory(
+    opened: tuple[Memory, DirectoryStore], fast_path: Path
+) -> None:
+    memory, store = opened
+    texts(memory)
+    (fast_path / "a.md.tmp").write_text("theirs")
+    (fast_path / "b.md").write_text("theirs too")
+    eventually(lambda: texts(memory), {A: "first", B: "theirs too"})
+    eventually(lambda: texts(memory) and store.report()["unnamed"], 1)
+    (fast_path / "a.md.tmp").unlink()
+    eventually(lambda: texts(memory) and store.report()["unnamed"], 0)
+    assert told(store)[2:] == [("modified", B, THEIRS)]
+
+
 def test_a_touch_makes_no_version(opened: tuple[Memory, DirectoryStore], fast_path: Path) -> None:
     memory, store = opened
     texts(memory)
@@ -276,7 +290,24 @@ def test_every_state_that_an_editor_left_is_a_version_or_is_still_there(fast_pat
         )
         assert number > 0
         assert all(f"ours {each}\n" in versions for each in range(number))
-        assert "theirs 199\n" in (fast_path / "a.md").read_text()
+        # A writer that the system keeps from writing for long may find its file replaced; it is kept then.
+        kept = [path.read_text() for path in (fast_path / ".meta/staged").iterdir()]
+        assert any("theirs 199\n" in text for text in ((fast_path / "a.md").read_text(), *kept))
+
+
+def test_what_a_program_writes_into_a_file_that_was_replaced_meanwhile_is_kept(fast_path: Path) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        must(memory, "create", path=A, text="first")
+        with (fast_path / "a.md").open("a") as held:
+            must(memory, "create", path=A, text="ours")
+            held.write(" and theirs, late")
+        assert files_in(fast_path) == {"a.md": "ours"}
+    memory, _ = open_folder(fast_path)
+    with memory:
+        assert texts(memory) == {A: "ours"}
+        (kept,) = (fast_path / ".meta/staged").iterdir()
+        assert kept.read_text() == "first and theirs, late"
 
 
 def test_two_processes_and_an_editor_agree_in_the_end(fast_path: Path) -> None:
