@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memfs.port.change import Change, Move, Remove
+from memfs.port.checks import not_found
 from memfs.port.commands import Command, Create, Delete, Rename, StrReplace, View
-from memfs.port.errors import PortError, StoreError
+from memfs.port.errors import ErrorCode, PortError, StoreError
 from memfs.port.memory import Memory, Planner
 from memfs.port.names import ROOT, is_well_formed
 from memfs.port.plan import Plan, plan
@@ -85,15 +86,19 @@ class MemoryCommands:
         return "All memory cleared"
 
     def _view(self, named: _Named, view_range: tuple[int, int] | None) -> str:
-        def reader(scope: Scope) -> str:
+        def reader(scope: Scope) -> str | PortError:
             if scope.is_directory(named.path):
                 return _listing(scope, named)
-            return _numbered_file(named, self._text_in(scope, named), view_range)
+            text = self._text_in(scope, named)
+            return text if isinstance(text, PortError) else _numbered_file(named, text, view_range)
 
         try:
-            return self._memory.look(reader)
+            answer = self._memory.look(reader)
         except StoreError as error:
             raise Refused(error.message) from error
+        if isinstance(answer, PortError):
+            raise Refused(self._missing(named) if answer.code is ErrorCode.NOT_FOUND else answer.message)
+        return answer
 
     def _create(self, named: _Named, text: str) -> str:
         def planner(scope: Scope, now_ns: int) -> Plan:
@@ -109,6 +114,8 @@ class MemoryCommands:
         def planner(scope: Scope, now_ns: int) -> Plan:
             nonlocal snippet
             text = self._edited_text_in(scope, named)
+            if isinstance(text, PortError):
+                return text
             at = _only_place(named, text, old)
             line = text.count("\n", 0, at)
             snippet = _numbered_lines(
@@ -118,7 +125,7 @@ class MemoryCommands:
             )
             return self._planned(scope, StrReplace(named.path, old, new), now_ns)
 
-        evictions = self._change("str_replace", planner)
+        evictions = self._change("str_replace", planner, _no_file(named))
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
             + snippet
@@ -128,11 +135,13 @@ class MemoryCommands:
     def _insert(self, named: _Named, insert_line: object, inserted: str) -> str:
         def planner(scope: Scope, now_ns: int) -> Plan:
             text = self._edited_text_in(scope, named)
+            if isinstance(text, PortError):
+                return text
             return self._planned(
                 scope, Create(named.path, _with_inserted(text, insert_line, inserted)), now_ns
             )
 
-        return f"The file {named.given} has been edited." + self._change("insert", planner)
+        return f"The file {named.given} has been edited." + self._change("insert", planner, _no_file(named))
 
     def _delete(self, named: _Named) -> str:
         if named.path == ROOT:
@@ -140,10 +149,10 @@ class MemoryCommands:
 
         def planner(scope: Scope, now_ns: int) -> Plan:
             if not _exists(scope, named.path):
-                raise Refused(f"The path {named.given} does not exist")
+                return not_found(named.path)
             return self._planned(scope, Delete(named.path), now_ns)
 
-        self._change("delete", planner)
+        self._change("delete", planner, f"The path {named.given} does not exist")
         return f"Successfully deleted {named.given}"
 
     def _rename(self, old: _Named, new: _Named) -> str:
@@ -154,37 +163,48 @@ class MemoryCommands:
             if _exists(scope, new.path):
                 raise Refused(f"The destination {new.given} already exists")
             if not _exists(scope, old.path):
-                raise Refused(f"The path {old.given} does not exist")
+                return not_found(old.path)
             return self._planned(scope, Rename(old.path, new.path), now_ns)
 
-        return f"Successfully renamed {old.given} to {new.given}" + self._change("rename", planner)
+        evictions = self._change("rename", planner, f"The path {old.given} does not exist")
+        return f"Successfully renamed {old.given} to {new.given}" + evictions
 
-    def _edited_text_in(self, scope: Scope, named: _Named) -> str:
-        """The text of the file that an edit names. Raises :class:`Refused` where there is none."""
+    def _edited_text_in(self, scope: Scope, named: _Named) -> str | PortError:
+        """As :meth:`_text_in`. Raises :class:`Refused` for a directory."""
         if scope.is_directory(named.path):
             raise Refused(f"The path {named.given} is not a file.")
         return self._text_in(scope, named)
 
-    def _text_in(self, scope: Scope, named: _Named) -> str:
+    def _text_in(self, scope: Scope, named: _Named) -> str | PortError:
+        """The text of the file that is named, or why there is none."""
         if scope.file(named.path) is None:
-            raise Refused(f"The path {named.given} does not exist. Please provide a valid path.")
+            return not_found(named.path)
         view = self._planned(scope, View(named.path), time.time_ns())
         if isinstance(view, PortError):
-            raise Refused(view.message)
+            return view
         assert isinstance(view, FileView), "the view of a file"
         return view.text
+
+    def _missing(self, named: _Named) -> str:
+        """The sentence about a file that is no memory: it is not there, or the store leaves it alone."""
+        error = self._memory.execute(View(named.path)).error
+        if error is not None and error.code is ErrorCode.UNSAFE_STORAGE:
+            return error.message
+        return _no_file(named)
 
     def _planned(self, scope: Scope, command: Command, now_ns: int) -> Plan:
         return plan(scope, command, self._memory.read, now_ns)
 
-    def _change(self, name: str, planner: Planner) -> str:
+    def _change(self, name: str, planner: Planner, missing: str = "") -> str:
         """Commit what is planned; a line that names what left to make room for it, or nothing.
 
-        A planner may raise :class:`Refused`: nothing has happened then.
+        A planner may raise :class:`Refused`: nothing has happened then. *missing* is the sentence for the
+        answer that there is nothing at its path.
         """
         result, commits = self._memory.perform(name, planner)
         if not result.ok:
-            raise Refused(result.error.message)
+            is_missing = result.error.code is ErrorCode.NOT_FOUND
+            raise Refused(missing if is_missing else result.error.message)
         evicted = result.value.evicted if isinstance(result.value, Created | Edited | Renamed) else ()
         return _evictions(evicted, commits[-1].change.moves) if evicted else ""
 
@@ -233,6 +253,10 @@ def _is_integer(value: object) -> bool:
 
 def _exists(scope: Scope, path: str) -> bool:
     return scope.file(path) is not None or scope.is_directory(path)
+
+
+def _no_file(named: _Named) -> str:
+    return f"The path {named.given} does not exist. Please provide a valid path."
 
 
 def _only_place(named: _Named, text: str, old: str) -> int:

@@ -337,11 +337,7 @@ class Memory:
 
     def _fresh(self) -> Scope:
         """The snapshot, with what others have committed. Raises StoreError."""
-        with self._lock:
-            if self._closed:
-                raise StoreError(_CLOSED.message)
-            self._take_in([])
-        return self._snapshot
+        return self.look(lambda scope: scope)
 
     def _to_restore(self, scope: Scope, path: str, version: int | None) -> Record | PortError:
         if version is not None:

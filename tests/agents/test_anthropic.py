@@ -23,7 +23,7 @@ from memfs.agents.anthropic import AsyncMemoryTool, MemoryTool
 from memfs.agents.memory_tool import MemoryCommands, Refused
 from memfs.port.policy import Policy
 from memfs.stores.sqlite import open_sqlite
-from tests.harness import must, texts
+from tests.harness import failure, must, texts
 
 Fields = dict[str, Any]
 Script = Sequence[Fields]
@@ -275,6 +275,20 @@ def test_a_store_that_fails_is_told(memory: Memory, command: str) -> None:
     memory.close()
     fields = {"command": command, "path": "/memories/a.md", "file_text": ""}
     assert run(memory, [fields]).results == [("This memory is closed; open it again.", True)]
+
+
+@pytest.mark.parametrize("command", ["view", "str_replace", "insert", "delete"])
+def test_a_file_that_the_store_leaves_alone_is_told(tmp_path: Path, command: str) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "link.md").symlink_to("/etc/hostname")
+    fields = {"old_str": "x", "new_str": "y", "insert_line": 0, "insert_text": "x"}
+    with open_memory(f"directory:{folder}") as memory:
+        asked = {"command": command, "path": "/memories/link.md", **fields}
+        [(text, is_error)] = run(memory, [asked]).results
+        assert is_error
+        assert text == failure(memory, "view", path="/memories/link.md").message
+        assert "does not exist" not in text
 
 
 @pytest.mark.parametrize(
