@@ -14,6 +14,9 @@ from memfs.stores.git.objects import TreeEntry
 
 _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsync=all", "-c", "core.quotePath=false")
 
+_PIPE_BYTES = 1 << 19
+"""Two processes that fill and empty a small pipe in turns would mostly wake each other up."""
+
 
 class Git:
     """The git program on one repository, bare or with a work tree."""
@@ -76,6 +79,8 @@ class Git:
             stdin=subprocess.PIPE,
             stdout=stdout,
             stderr=stderr,
+            bufsize=_PIPE_BYTES,
+            pipesize=_PIPE_BYTES,
         )
 
 

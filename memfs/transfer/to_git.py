@@ -25,7 +25,7 @@ from memfs.stores.git.recorded import LEFT, Blob, Recorded, message_of, person_o
 from memfs.transfer.program import Git, make_bare
 from memfs.transfer.progress import Progress
 
-_FAST_IMPORT = ("fast-import", "--quiet", "--done", "--date-format=raw")
+_FAST_IMPORT = ("-c", "pack.compression=1", "fast-import", "--quiet", "--done", "--date-format=raw")
 
 
 class Exported(NamedTuple):
