@@ -27,9 +27,10 @@ Which memory a command is about, the first that applies:
   the path              if it lies in a running mount, the memory mounted there
   where you are         if it lies in a running mount, the memory mounted there
   otherwise             the scope 'default' of the user's own store
-A store is sqlite:PATH (a directory, made when missing), directory:PATH (a folder
-of plain files, which are the memories), git:PATH (a repository, made when
-missing; git:PATH?ref=REF names a reference), or simple: (kept in one process).
+A store is sqlite:PATH (a directory, made when missing), directory:PATH (a
+folder of plain files, which are the memories), git:PATH (a repository, made
+when missing; git:PATH?ref=REF names a reference), or simple: (kept in one
+process only).
 
 A path is one in a running mount, absolute or relative to where you are; or
 /memories/...; or, where neither fits, relative to /memories.
