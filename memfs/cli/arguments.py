@@ -114,11 +114,15 @@ def _expression(text: str) -> str:
 # --- arguments that several commands share ---------------------------------------------------------
 
 
-def _declare_memory(parser: ArgumentParser) -> None:
+def _declare_memory(parser: ArgumentParser, has_project: bool = False) -> None:
+    """*has_project*: the command has a ``--workspace`` of its own, which names a project."""
     group = parser.add_argument_group("which memory")
     group.add_argument("--memory", metavar="NAME", help="a configured one")
     group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH, git:PATH or simple:")
     group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
+    if has_project:
+        parser.set_defaults(workspace=False)
+        return
     group.add_argument(
         "--workspace",
         action="store_true",
@@ -344,18 +348,18 @@ def _place(parser: ArgumentParser) -> None:
         help="semantic, procedural, precedent, episodic, arc, task, verdict, or any other word",
     )
     parser.add_argument("--title", required=True, metavar="TITLE", help="the file's name is made from it")
-    parser.add_argument("--workspace", metavar="NAME", help="the project it belongs to")
+    parser.add_argument("--workspace", dest="project", metavar="NAME", help="the project it belongs to")
     parser.add_argument("--tag", action="append", metavar="TAG", help="may be repeated; the first one counts")
     parser.add_argument(
         "--entity", action="append", metavar="KIND:NAME", help="such as person:Ada; may be repeated"
     )
     parser.add_argument("--path", metavar="PATH", help="this place, if a memory can have it, and no other")
     parser.add_argument("--create", action="store_true", help="make the file, with its title and no content")
-    _declare_memory(parser)
+    _declare_memory(parser, has_project=True)
 
 
 def _tasks(parser: ArgumentParser) -> None:
-    parser.add_argument("workspace", nargs="?", metavar="WORKSPACE", help="default: all, and the inbox")
+    parser.add_argument("project", nargs="?", metavar="WORKSPACE", help="default: all, and the inbox")
     parser.add_argument("--all", action="store_true", help="also those that are done")
     _declare_json(parser, "the list")
     _declare_memory(parser)

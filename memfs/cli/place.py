@@ -33,7 +33,7 @@ _PREFERRED = (MEMORY_EXTENSION, ".md")
 def run(options: Namespace) -> int:
     """Print the path for a memory, and with ``--create`` make the file."""
     chosen = choose(options)
-    memory = PlacementInput(options.type, options.workspace, options.tag, options.entity)
+    memory = PlacementInput(options.type, options.project, options.tag, options.entity)
     with open_with(chosen.store, chosen.scope, {}, actor="memfs") as opened:
         policy = opened.policy
         asked = None if options.path is None else _asked_for(options.path, chosen, policy)

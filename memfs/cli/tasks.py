@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
     """Print the open tasks, with ``--all`` also those that are done."""
     chosen = choose(options)
     with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
-        tasks = sorted(_tasks(memory, options.workspace), key=_by_workspace_and_due)
+        tasks = sorted(_tasks(memory, options.project), key=_by_workspace_and_due)
     wanted = [task for task in tasks if options.all or not task.is_done]
     if options.json:
         print(json.dumps([task._asdict() | {"done": task.is_done} for task in wanted]))

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from argparse import ArgumentParser
 
 import pytest
 
@@ -16,6 +17,14 @@ from tests.cli.conftest import ROOT, Shell
 def test_the_version_is_that_of_the_package(shell: Shell) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert shell("--version").done() == f"memfs {project['version']}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_argument_of_a_command_has_a_name_of_its_own(name: str) -> None:
+    parser = ArgumentParser()
+    COMMANDS[name].declare(parser)  # which refuses an option twice, but not two with one destination
+    destinations = [action.dest for action in parser._actions]
+    assert len(set(destinations)) == len(destinations)
 
 
 def test_the_help_lists_every_command_and_the_order_of_choice(shell: Shell) -> None:
