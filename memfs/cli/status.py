@@ -94,6 +94,8 @@ def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
                 "max_files": limits.max_files,
                 "bytes": scope.live_bytes,
                 "max_total_bytes": limits.max_total_bytes,
+                "archived_files": scope.archived_files,
+                "archived_bytes": scope.archived_bytes,
                 "report": dict(memory.report()),
             } | _history(memory)
     except OpenError as error:
@@ -133,6 +135,8 @@ def _told(mount: dict[str, Any]) -> str:
     if "files" in mount:
         lines.append(f"  holds    {mount['files']} of {mount['max_files']} files")
         lines.append(f"           {mount['bytes']} of {mount['max_total_bytes']} bytes")
+    if mount.get("archived_files"):
+        lines.append(f"  archive  {mount['archived_files']} files, {mount['archived_bytes']} bytes")
     if mount.get("history_since"):
         since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
         lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")

@@ -196,6 +196,7 @@ class TestArchive:
         place.shell("archive", "atlas", cwd=place.directory / "projects").done()
         there = place.directory / "archive" / str(datetime.now(UTC).year) / "projects/atlas"
         found = subprocess.check_output(["ls", there, place.directory / "projects"], text=True)
+        assert "  archive  2 files, 2 bytes\n" in place.shell("status").done()
         assert found == f"{there}:\na.html\nb.html\n\n{place.directory}/projects:\n"
 
 
