@@ -5,6 +5,7 @@ A command is a row in ``COMMANDS``: its module has a ``run(options)`` that retur
 
 from __future__ import annotations
 
+import os
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memfs.mount.sockets import Address
     from memfs.port.expected import Expected
 
 WORD = "\0"
@@ -109,6 +111,17 @@ def _expression(text: str) -> str:
     if fault := expression_fault(text):
         raise ArgumentTypeError(f"the expression {text!r} {fault}")
     return text
+
+
+def _address(text: str) -> Address:
+    from memfs.mount.sockets import Address
+
+    kind, _, path = text.partition(":")
+    if kind == "unix" and path.startswith(("/", "~")):
+        return Address(os.path.expanduser(path))
+    if kind == "127.0.0.1" and re.fullmatch(r"[1-9][0-9]{0,4}", path) and int(path) < 1 << 16:
+        return Address(port=int(path))
+    raise ArgumentTypeError(f"{text!r} is neither unix:/PATH nor 127.0.0.1:PORT")
 
 
 # --- arguments that several commands share ---------------------------------------------------------
@@ -387,6 +400,13 @@ def _mount(parser: ArgumentParser) -> None:
         metavar="REGEX",
         help="names of files that stay in the mount and out of the store, beside the editors' temporary "
         "files that memfs knows; may be repeated",
+    )
+    parser.add_argument(
+        "--metrics",
+        type=_address,
+        metavar="ADDRESS",
+        help="tell the counters of `memfs top` to Prometheus too: at unix:/PATH (/metrics there), for you "
+        "alone, or at 127.0.0.1:PORT, for everybody on this machine",
     )
     parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
     _declare_memory(parser)
