@@ -8,6 +8,7 @@
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
+- ``top``: what the mounts are asked right now. ``terminal``: colours, bars, a screen that is drawn anew.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.

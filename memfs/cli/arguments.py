@@ -69,6 +69,12 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]{1,3})?", text) or not float(text):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds such as 2 or 0.5")
+    return float(text)
+
+
 def _range(text: str) -> tuple[int, int]:
     start, colon, end = text.partition(":")
     if not colon or not INTEGER.fullmatch(start) or not INTEGER.fullmatch(end):
@@ -459,6 +465,17 @@ def _status(parser: ArgumentParser) -> None:
     _declare_json(parser, "all of it")
 
 
+def _top(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", nargs="?", metavar="DIR", help="a mount; default: the one you are in, else all"
+    )
+    parser.add_argument("--once", action="store_true", help="one view, and no more")
+    parser.add_argument(
+        "--interval", type=_seconds, default=2.0, metavar="S", help="seconds that a view covers (default: 2)"
+    )
+    _declare_json(parser, "a view as one object a line")
+
+
 def _events(parser: ArgumentParser) -> None:
     parser.add_argument(
         "directory",
@@ -557,6 +574,8 @@ COMMANDS = {
                   _import),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
                   "memfs status --json", _status),
+    "top": Row("memfs.cli.top", "what programs ask of the mounts right now, and how long answers take",
+               "memfs top\n  memfs top ~/memories --once --interval 5", _top),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),
     "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",
