@@ -574,7 +574,7 @@ COMMANDS = {
                   _import),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
                   "memfs status --json", _status),
-    "top": Row("memfs.cli.top", "what programs ask of the mounts right now, and how long answers take",
+    "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",
                "memfs top\n  memfs top ~/memories --once --interval 5", _top),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),

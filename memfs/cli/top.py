@@ -153,11 +153,11 @@ def _told_of_one(view: Mapping[str, Any]) -> str:
     name = painted(cut(on_one_line(view["mountpoint"]), columns() - 1), BOLD)
     if "fault" in view:
         return f"\n{name}\n  {painted(view['fault'], RED)}"
-    use = f"{view['files']:,} of {view['max_files']:,} files, {view['bytes']:,} of {view['max_bytes']:,} bytes"
+    files, size = (f"{view[of]:,} of {view['max_' + of]:,} {of}" for of in ("files", "bytes"))
     lines = [
         f"\n{name}",
         f"  {view['requests_per_second']:,.1f} requests/s past the kernel's cache, {view['open_files']} open",
-        f"  {use}",
+        f"  {files}, {size}",
     ]
     if view["kinds"]:
         lines.append(painted(f"\n  {'request':12}{'per s':>10}{'refused':>10}{'p50':>10}{'p99':>10}", DIM))
