@@ -91,6 +91,23 @@ def open_with(
     return memory
 
 
+def is_there(url: str, scope: str) -> bool:
+    """Whether a store has the scope already; opening it would make it. False where it has it in its process.
+
+    Raises OSError where the store cannot be looked at, and OpenError for a URL that is none.
+    """
+    kind, path = _parsed(url)
+    if kind == "simple":
+        return False
+    from memfs.stores.sqlite.database import ScopeFiles
+
+    try:
+        ScopeFiles(path, scope).database.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def current_actor(program: str | None = None) -> Actor:
     """Who this process is, for the history."""
     import pwd

@@ -8,6 +8,7 @@
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
+- ``known``: every memory that is mounted or configured.
 - ``top``: what the mounts are asked right now. ``terminal``: colours, bars, a screen that is drawn anew.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 

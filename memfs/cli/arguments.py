@@ -461,7 +461,8 @@ def _import(parser: ArgumentParser) -> None:
 
 
 def _status(parser: ArgumentParser) -> None:
-    parser.add_argument("directory", nargs="?", metavar="DIR")
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="a mount; default: every memory of yours")
+    parser.add_argument("--watch", "-w", action="store_true", help="go on, until Ctrl-C or q")
     _declare_json(parser, "all of it")
 
 
@@ -572,8 +573,8 @@ COMMANDS = {
     "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
                   "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",
                   _import),
-    "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
-                  "memfs status --json", _status),
+    "status": Row("memfs.cli.status", "your memories: their mounts' health, and how full they are",
+                  "memfs status\n  memfs status --watch", _status),
     "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",
                "memfs top\n  memfs top ~/memories --once --interval 5", _top),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
