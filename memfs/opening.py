@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
@@ -17,6 +17,9 @@ from memfs.port.memory import Memory
 from memfs.port.names import is_well_formed, scope_name_fault
 from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
+
+if TYPE_CHECKING:
+    from memfs.stores.sqlite.inspection import Inspection
 
 DEFAULT_SCOPE = "default"
 KINDS = (
@@ -106,6 +109,27 @@ def is_there(url: str, scope: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def files_of(url: str, scope: str) -> list[Path]:
+    """The directory that a scope is kept in, and its own files there; none where it is in no files."""
+    kind, path = _parsed(url)
+    if kind == "simple":
+        return []
+    from memfs.stores.sqlite.database import ScopeFiles
+
+    files = ScopeFiles(path, scope)
+    return [path, files.database, files.wal, files.lock]
+
+
+def inspect(url: str, scope: str) -> Inspection | None:
+    """What can be asked about damage, where the store has more to look at than a memory shows."""
+    kind, path = _parsed(url)
+    if kind != "sqlite":
+        return None
+    from memfs.stores.sqlite.inspection import Inspection
+
+    return Inspection(path, scope)
 
 
 def current_actor(program: str | None = None) -> Actor:

@@ -477,6 +477,14 @@ def _top(parser: ArgumentParser) -> None:
     _declare_json(parser, "a view as one object a line")
 
 
+def _doctor(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a configured memory, or a mount's directory; default: all"
+    )
+    parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, and look again")
+    _declare_json(parser, "what was found")
+
+
 def _events(parser: ArgumentParser) -> None:
     parser.add_argument(
         "directory",
@@ -577,6 +585,8 @@ COMMANDS = {
                   "memfs status\n  memfs status --watch", _status),
     "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",
                "memfs top\n  memfs top ~/memories --once --interval 5", _top),
+    "doctor": Row("memfs.cli.doctor", "test the machine and every memory; say what mends them",
+                  "memfs doctor\n  memfs doctor work --fix", _doctor),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),
     "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memfs.cli.choose import default_memory
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.config import configured
-from memfs.cli.running import Mount, is_served, recorded
+from memfs.cli.running import Mount, is_served, recorded, recorded_at
 from memfs.mount.lifecycle import default_mountpoint, is_mounted
 from memfs.opening import DEFAULT_SCOPE, canonical_url
 from memfs.places import config_directory, resolve
@@ -67,6 +67,13 @@ def known_as(name: str) -> list[Known]:
         names = ", ".join(sorted({memory.title for memory in everything}))
         raise Complaint(f"There is no memory '{name}'; there are {names}.", Status.USAGE)
     return found
+
+
+def refreshed(memory: Known) -> Known:
+    """*memory* with the mount that it has now, if it has one."""
+    mount = recorded_at(memory.mountpoint)
+    is_up = is_mounted(memory.mountpoint) or is_served(memory.mountpoint)
+    return memory._replace(mount=mount if is_up else None)
 
 
 def _configured() -> Iterator[Known]:
