@@ -54,8 +54,9 @@ def _examine(memories: Sequence[Known]) -> list[Examined]:
     with Progress("memfs doctor", rows) as progress:
         examined = [Examined("machine", None, _ask(MACHINE, Machine(), progress))]
         for known in memories:
-            checks = CONFIGURATION if known.fault else (*CONFIGURATION, *MOUNT, *FILES, *STORE)
-            examined.append(Examined(known.title, known, _ask(checks, Subject(known), progress)))
+            tables = (CONFIGURATION,) if known.fault else (CONFIGURATION, MOUNT, FILES, STORE)
+            findings = [each for table in tables for each in _ask(table, Subject(known), progress)]
+            examined.append(Examined(known.title, known, findings))
     return examined
 
 
@@ -63,7 +64,10 @@ def _ask(checks: Sequence[Check[S]], subject: S, progress: Progress) -> list[tup
     found: list[tuple[str, Finding]] = []
     for check in checks:
         progress.step(check.name)
-        found += [(check.name, finding) for finding in _look(check, subject)]
+        findings = _look(check, subject)
+        found += [(check.name, finding) for finding in findings]
+        if check.decides and any(finding.level is Level.BROKEN for finding in findings):
+            break
     return found
 
 

@@ -189,7 +189,10 @@ def _in_json(memories: list[dict[str, Any]], indent: int | None = None) -> str:
 
 
 def _screen(memories: list[dict[str, Any]]) -> str:
-    return "\n".join([f"memfs {version()}", *map(_told, memories)])
+    head = f"memfs {version()}"
+    if not any("state" in memory for memory in memories):
+        head += "\nNothing is mounted."
+    return "\n".join([head, *map(_told, memories)])
 
 
 def _told(memory: dict[str, Any]) -> str:

@@ -176,6 +176,26 @@ def require_fuse() -> None:
         pytest.skip("machine: no FUSE")
 
 
+def in_namespace(*steps: str) -> list[str]:
+    """To run a command in mounts of its own, after *steps* have changed them."""
+    own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    if subprocess.run([*own, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("machine: no namespaces")
+    return [*own, "sh", "-c", " && ".join([*steps, 'exec "$@"']), "sh"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, for commands that run in this process."""
+    directory = tmp_path / "home"
+    directory.mkdir(mode=0o700)
+    for variable in [name for name in os.environ if name.startswith("XDG_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(directory))
+    monkeypatch.chdir(directory)
+    return directory
+
+
 @pytest.fixture
 def place(shell: Shell, tmp_path: Path) -> Iterator[Place]:
     """A directory of this test's own; whatever is mounted below it is gone afterwards."""

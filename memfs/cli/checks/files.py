@@ -16,7 +16,6 @@ from memfs.cli.checks.finding import Check, Finding, Findings, Level, Subject, b
 from memfs.cli.running import directory_of, is_served
 from memfs.mount.events import LARGEST_BYTES, events_file
 from memfs.mount.rejected import Rejected
-from memfs.mount.scratch_area import MAX_TOTAL_BYTES
 from memfs.mount.sockets import SOCKET
 from memfs.places import config_directory, mount_points, read_ordinary, resolve, state_directory
 
@@ -162,6 +161,8 @@ def _filesystem_under(path: str) -> str:
 
 def _scratch(subject: Subject) -> Findings:
     """Editors' temporary files, and the journal that names them."""
+    from memfs.mount.scratch_area import MAX_TOTAL_BYTES  # not without pyfuse3, which may be what is wrong
+
     directory = subject.state / "scratch"
     if not directory.is_dir():
         return

@@ -45,11 +45,15 @@ Findings: TypeAlias = Iterator[Finding]
 
 
 class Check(NamedTuple, Generic[S]):
-    """A row: the name, what to look at, and after how many seconds the answer counts as none."""
+    """A row: the name, what to look at, and after how many seconds the answer counts as none.
+
+    ``decides``: where something is broken, the rest of the table would only fail too, and is left out.
+    """
 
     name: str
     look: Callable[[S], Findings]
     seconds: float = 20.0
+    decides: bool = False
 
 
 class Subject(NamedTuple):

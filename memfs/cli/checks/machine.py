@@ -175,8 +175,6 @@ def _python(_: Machine) -> Findings:
 
 
 def _libraries(_: Machine) -> Findings:
-    from memfs.mount.fastloop import KNOWN_VERSION
-
     found = []
     for name in LIBRARIES:
         package = _PACKAGES.get(name, name)
@@ -189,11 +187,14 @@ def _libraries(_: Machine) -> Findings:
             yield broken(f"{name} cannot be loaded: {error}.", "pip install --force-reinstall memfs-mount")
             continue
         found.append(f"{package} {version}")
-        if name == "pyfuse3" and version != KNOWN_VERSION:
-            yield warning(
-                f"pyfuse3 is {version} and not {KNOWN_VERSION}: each request takes several times as long.",
-                f"pip install pyfuse3=={KNOWN_VERSION}",
-            )
+        if name == "pyfuse3":
+            from memfs.mount.fastloop import KNOWN_VERSION  # which loads it
+
+            if version != KNOWN_VERSION:
+                yield warning(
+                    f"pyfuse3 is {version} and not {KNOWN_VERSION}: each request takes several times as long.",
+                    f"pip install pyfuse3=={KNOWN_VERSION}",
+                )
     if found:
         yield ok(f"{', '.join(found)}.")
 

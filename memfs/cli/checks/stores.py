@@ -151,11 +151,15 @@ def _folded(subject: Subject) -> str:
 
 
 def _writable(subject: Subject) -> Findings:
-    """Whether a writer would get its turn."""
-    inspection = _inspection(subject)
-    if inspection is None:
-        return
-    holder = inspection.holder()
+    """Whether a writer would get its turn. It comes first: a store that is held opens for nobody."""
+    known = subject.known
+    try:
+        inspection = inspect(known.store, known.scope) if is_there(known.store, known.scope) else None
+        if inspection is None:
+            return
+        holder = inspection.holder()
+    except (StoreError, OSError):
+        return  # whatever is there does not open, as the next check says
     if holder is None:
         yield ok("Writers get their turn.")
     else:
@@ -221,12 +225,12 @@ def _inspection(subject: Subject) -> Inspection | None:
 
 
 STORE: tuple[Check[Subject], ...] = (
-    Check("store", _opens, 30.0),
+    Check("writable", _writable, 30.0, decides=True),
+    Check("store", _opens, 30.0, decides=True),
     Check("limits", _limits),
     Check("pages", _pages, 300.0),
     Check("contents", _contents, 300.0),
     Check("write-order", _write_order, 60.0),
     Check("history", _history, 60.0),
-    Check("writable", _writable, 30.0),
     Check("clock", _clock),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from memfs.port.errors import StoreError
-from memfs.stores.sqlite.database import ScopeFiles, connect
+from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.stores.sqlite.database import ScopeFiles, check_header, connect
 from memfs.stores.sqlite.failures import storage_errors
 from memfs.stores.sqlite.rows import read_content, select
 
@@ -125,6 +126,9 @@ class Inspection:
 
     def holder(self) -> str | None:
         """Who keeps all writers out, where somebody does for longer than a moment."""
+        if not stat.S_ISREG(self._files.database.lstat().st_mode):
+            raise UnsafeStorage(f"{self._files.database} is no ordinary file.")  # opening a FIFO does not end
+        check_header(self._files)  # or it is none of ours
         try:
             lock = os.open(self._files.lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
