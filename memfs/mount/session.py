@@ -127,9 +127,9 @@ def _listen(memory: Memory, operations: Operations, options: MountOptions) -> Me
         scope, limits = memory.snapshot(), memory.policy.limits
         return {
             "openFiles": operations.open_files,
-            "files": len(scope),
+            "files": scope.live_files,
             "maxFiles": limits.max_files,
-            "bytes": scope.total_bytes,
+            "bytes": scope.live_bytes,
             "maxBytes": limits.max_total_bytes,
             "version": scope.version,
         }

@@ -383,6 +383,14 @@ class TestStore:
             memory.set_policy({"max_files": 2})
         assert "3 files" in patient.finding("limits", "warning")["sentence"]
 
+    def test_an_inbox_that_nobody_empties(self, patient: Patient) -> None:
+        with open_memory(f"sqlite:{patient.home / 'para'}", scope="work", layout="para") as memory:
+            for number in range(stores.DEEP_INBOX + 1):
+                must(memory, "create", path=f"/memories/areas/inbox/n{number}.html", text="x")
+        patient.store = patient.home / "para"
+        patient.configure()
+        assert "21 memories lie in the inbox" in patient.finding("inbox", "warning")["sentence"]
+
     def test_a_file_larger_than_the_rules_allow(self, patient: Patient) -> None:
         with patient.memory() as memory:
             memory.set_policy({"max_file_bytes": 10})

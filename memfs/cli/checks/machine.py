@@ -192,7 +192,7 @@ def _libraries(_: Machine) -> Findings:
 
             if version != KNOWN_VERSION:
                 yield warning(
-                    f"pyfuse3 is {version} and not {KNOWN_VERSION}: each request takes several times as long.",
+                    f"pyfuse3 is {version} and not {KNOWN_VERSION}: each request takes far longer.",
                     f"pip install pyfuse3=={KNOWN_VERSION}",
                 )
     if found:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from memfs.cli.checks.finding import Check, Findings, Subject, broken, ok, warning
 from memfs.cli.progress import Progress
+from memfs.layout import INBOX_DIR
 from memfs.opening import inspect, is_there, open_with
 from memfs.port.errors import OpenError, StoreError
 from memfs.port.memory import Memory
+from memfs.port.names import ROOT
 
 if TYPE_CHECKING:
     from memfs.stores.sqlite.inspection import Inspection
@@ -23,6 +25,7 @@ FUTURE_SECONDS = 60.0
 LARGE_HISTORY_BYTES = 1 << 30
 LARGE_LOG_BYTES = 64 << 20
 FAULTS_NAMED = 3
+DEEP_INBOX = 20
 RESTORE = "restore the store's directory from a backup; what can be read still is, with `memfs view`"
 
 
@@ -46,15 +49,13 @@ def _opens(subject: Subject) -> Findings:
 
 
 def _limits(subject: Subject) -> Findings:
-    """Whether the scope holds what its rules allow, and the sum of its files' bytes is what it says."""
+    """Whether the scope holds no more than its rules allow."""
     with _opened(subject) as memory:
         if memory is None:
             return
         scope, limits = memory.snapshot(), memory.policy.limits
-        files = list(scope.in_write_order())
+        files = list(scope.live_in_write_order())  # what is archived counts against no limit
         total = sum(file.size for file in files)
-        if total != scope.total_bytes or len(files) != len(scope):
-            yield broken(f"The files have {total} bytes, and not {scope.total_bytes}.", RESTORE)
         large = [file.path for file in files if file.size > limits.max_file_bytes]
         if large:
             yield warning(
@@ -70,6 +71,22 @@ def _limits(subject: Subject) -> Findings:
             )
         elif not large:
             yield ok(f"It holds {len(files)} of {limits.max_files} files.")
+
+
+def _inbox(subject: Subject) -> Findings:
+    """In the layout PARA: how much nobody has put in its place yet."""
+    with _opened(subject) as memory:
+        if memory is None or memory.policy.layout != "para":
+            return
+        scope, inbox = memory.snapshot(), f"{ROOT}/{INBOX_DIR}"
+        waiting = sum(1 for _ in scope.files_below(inbox)) if scope.is_directory(inbox) else 0
+    if waiting > DEEP_INBOX:
+        yield warning(
+            f"{waiting} memories lie in the inbox, and belong to no project, area or resource yet.",
+            f"ls {subject.known.mountpoint}/{INBOX_DIR}   (and mv each to its place)",
+        )
+    else:
+        yield ok(f"{waiting} memories lie in the inbox.")
 
 
 def _pages(subject: Subject) -> Findings:
@@ -228,6 +245,7 @@ STORE: tuple[Check[Subject], ...] = (
     Check("writable", _writable, 30.0, decides=True),
     Check("store", _opens, 30.0, decides=True),
     Check("limits", _limits),
+    Check("inbox", _inbox),
     Check("pages", _pages, 300.0),
     Check("contents", _contents, 300.0),
     Check("write-order", _write_order, 60.0),
