@@ -505,6 +505,18 @@ def _events(parser: ArgumentParser) -> None:
     )
 
 
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
+    parser.add_argument("names", nargs="*", metavar="WORD", help=SUPPRESS)
+
+
+def _man(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "page", nargs="?", metavar="COMMAND", help="the page of one command; default: memfs(1)"
+    )
+    parser.add_argument("--to", metavar="DIR", help="write all pages into DIR, for MANPATH or a package")
+
+
 def _rejected(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
@@ -592,4 +604,10 @@ COMMANDS = {
     "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",
                     "memfs rejected list\n  memfs rejected show big.md > ~/big.md\n"
                     "  memfs rejected restore big.md --to archive/big.md", _rejected),
+    "completion": Row("memfs.cli.completion", "what a shell needs to complete commands, options, paths",
+                      "source <(memfs completion bash)        # in ~/.bashrc\n"
+                      "  source <(memfs completion zsh)         # in ~/.zshrc, after compinit\n"
+                      "  memfs completion fish | source         # in config.fish", _completion),
+    "man": Row("memfs.cli.man", "the manual: one page, or all of them into a directory",
+               "memfs man status\n  memfs man --to ~/.local/share/man/man1", _man),
 }  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -168,6 +170,46 @@ def eventually(holds: Callable[[], object]) -> None:
     """Wait for what is to come; a test that waits in vain fails by its own time limit."""
     while not holds():
         time.sleep(0.01)
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, shell: Shell, *command: str, **environment: str) -> None:
+        self.master, slave = pty.openpty()
+        self.shown = b""
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**shell.environment, "TERM": "xterm", **environment},
+            cwd=shell.home,
+            start_new_session=True,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+    def until(self, part: bytes) -> None:
+        """Read until *part* has come since the last time."""
+        begun = len(self.shown)
+
+        def has_come() -> bool:
+            if select.select([self.master], [], [], 0.1)[0]:
+                try:
+                    self.shown += os.read(self.master, 1 << 16)
+                except OSError:  # its last process has ended
+                    assert part in self.shown[begun:], self.shown
+            return part in self.shown[begun:]
+
+        eventually(has_come)
 
 
 def require_fuse() -> None:

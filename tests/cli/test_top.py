@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import signal
 import socket
 import subprocess
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Place, Shell, eventually
+from tests.cli.conftest import Place, Shell, Terminal
 
 VIEW = ("top", "--once", "--interval", "0.3")
 
@@ -95,7 +93,7 @@ def test_on_a_terminal_it_goes_on_until_q_and_leaves_the_terminal_as_it_was(
     shell: Shell, place: Place
 ) -> None:
     place.mount()
-    with Terminal(shell, "top", "--interval", "0.1") as terminal:
+    with Terminal(shell, *shell.command("top", "--interval", "0.1")) as terminal:
         terminal.until(b"requests/s")
         terminal.until(b"\x1b[H")
         os.write(terminal.master, b"q")
@@ -110,7 +108,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
     shell: Shell, place: Place, number: signal.Signals
 ) -> None:
     place.mount()
-    with Terminal(shell, "top", "--interval", "60") as terminal:
+    with Terminal(shell, *shell.command("top", "--interval", "60")) as terminal:
         terminal.until(b"requests/s")
         terminal.process.send_signal(number)
         assert terminal.process.wait(60) == 0
@@ -151,43 +149,3 @@ def test_counters_are_told_to_this_machine_only(shell: Shell, tmp_path: Path, ad
     said = shell("mount", str(tmp_path / "mount"), "--metrics", address)
     assert said.status == 2
     assert "127.0.0.1:PORT" in said.err
-
-
-class Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, shell: Shell, *arguments: str) -> None:
-        self.master, slave = pty.openpty()
-        self.shown = b""
-        self.process = subprocess.Popen(
-            shell.command(*arguments),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**shell.environment, "TERM": "xterm"},
-            cwd=shell.home,
-            start_new_session=True,
-        )
-        os.close(slave)
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-
-    def until(self, part: bytes) -> None:
-        """Read until *part* has come since the last time."""
-        begun = len(self.shown)
-
-        def has_come() -> bool:
-            if select.select([self.master], [], [], 0.1)[0]:
-                try:
-                    self.shown += os.read(self.master, 1 << 16)
-                except OSError:  # its last process has ended
-                    assert part in self.shown[begun:], self.shown
-            return part in self.shown[begun:]
-
-        eventually(has_come)
