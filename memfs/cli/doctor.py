@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from memfs.cli.checks.files import CONFIGURATION, FILES
@@ -17,10 +19,12 @@ from memfs.cli.complaint import Complaint, Status, explain
 from memfs.cli.events import on_one_line
 from memfs.cli.known import Known, known_as, known_memories, refreshed
 from memfs.cli.progress import Progress
-from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, painted
+from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, columns, is_terminal, painted
 from memfs.cli.version import version
 from memfs.mount.lifecycle import MountpointError, NoAnswer, in_time
 
+INDENT = 26
+"""Where the sentences begin."""
 _COLOURS = {Level.OK: GREEN, Level.WARNING: YELLOW, Level.BROKEN: RED}
 
 
@@ -127,14 +131,23 @@ def _told(examined: list[Examined], mended: list[str]) -> str:
         lines.append(f"\n{painted(on_one_line(one.title + where), BOLD)}")
         for check, finding in one.findings:
             level = painted(f"{finding.level:8}", _COLOURS[finding.level])
-            lines.append(f"  {level} {check:14} {on_one_line(finding.sentence)}")
-            if finding.mend:
-                lines.append(painted(f"{'':26}{on_one_line(finding.mend)}", DIM))
+            first, *rest = _wrapped(on_one_line(finding.sentence))
+            lines.append(f"  {level} {check:14} {first}")
+            lines += [f"{'':{INDENT}}{line}" for line in rest]
+            if finding.mend:  # whole, for it is to be copied
+                lines.append(painted(f"{'':{INDENT}}{on_one_line(finding.mend)}", DIM))
     if mended:
         lines.append("")
         lines += [f"mended: {on_one_line(each)}" for each in mended]
     lines.append(f"\n{_summary(examined)}")
     return "\n".join(lines)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    """The sentence in lines for a terminal; in a pipe, where somebody may search it, in one."""
+    if not is_terminal(sys.stdout):
+        return [sentence]
+    return wrap(sentence, max(columns() - INDENT, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def _summary(examined: list[Examined]) -> str:

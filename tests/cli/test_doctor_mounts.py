@@ -15,7 +15,7 @@ import pytest
 from memfs.cli import main
 from memfs.cli.running import Mount, record, strike
 from memfs.opening import open_memory
-from tests.cli.conftest import Place, Shell, in_namespace, require_fuse
+from tests.cli.conftest import Place, Shell, Terminal, in_namespace, require_fuse
 from tests.harness import must
 from tests.mount.harness import Mounted
 
@@ -55,6 +55,21 @@ def examined(shell: Shell, place: Place) -> Examined:
 class TestMount:
     def test_one_that_is_well(self, examined: Examined) -> None:
         assert examined() == []
+
+    def test_one_whose_memory_is_in_its_daemon_only(self, shell: Shell, place: Place) -> None:
+        place.mount("--store", "simple:")
+        assert Examined(shell, place)() == []
+
+    def test_on_a_terminal_sentences_are_as_wide_as_it_is(self, examined: Examined) -> None:
+        examined.place.kill()
+        command = examined.shell.command("doctor", str(examined.place.directory))
+        with Terminal(examined.shell, *command, NO_COLOR="1", COLUMNS="80", LINES="24") as shown:
+            shown.until(b" broken; ")
+            assert shown.process.wait(PATIENCE_SECONDS) == 1
+        lines = shown.shown.decode().replace("\r\x1b[K", "").splitlines()
+        assert any(line.startswith("  broken   mount ") for line in lines)
+        long = [line for line in lines if len(line) > 80 and str(examined.place.directory)[:20] not in line]
+        assert not [line for line in long if not line.startswith(" " * 26)]
 
     def test_one_whose_daemon_was_killed_is_taken_away_on_request(self, examined: Examined) -> None:
         examined.place.kill()

@@ -255,7 +255,7 @@ def _mounts(_: Machine) -> Findings:
         if probe(path) is not Health.DENIED:  # else another user's
             yield warning(
                 f"{path} is a memfs mount that the list of mounts in {state_directory()} does not have.",
-                f"memfs unmount {path}",
+                f"memfs unmount {path}   (if nobody needs it)",
             )
     for file in (state_directory() / "mounts").glob("*/mount.json"):
         try:
