@@ -99,26 +99,30 @@ def is_there(url: str, scope: str) -> bool:
 
     Raises OSError where the store cannot be looked at, and OpenError for a URL that is none.
     """
-    kind, path = _parsed(url)
-    if kind == "simple":
+    files = files_of(url, scope)
+    if not files:
         return False
-    from memfs.stores.sqlite.database import ScopeFiles
-
     try:
-        ScopeFiles(path, scope).database.lstat()
+        files[1].lstat()
     except FileNotFoundError:
         return False
     return True
 
 
 def files_of(url: str, scope: str) -> list[Path]:
-    """The directory that a scope is kept in, and its own files there; none where it is in no files."""
+    """The directory that a scope is kept in, its database and what accompanies it; empty for ``simple:``."""
     kind, path = _parsed(url)
     if kind == "simple":
         return []
     from memfs.stores.sqlite.database import ScopeFiles
 
-    files = ScopeFiles(path, scope)
+    if kind == "directory":
+        from memfs.stores.directory.folder import META
+        from memfs.stores.directory.opening import STEM
+
+        files = ScopeFiles(path / META, scope, STEM)
+    else:
+        files = ScopeFiles(path, scope)
     return [path, files.database, files.wal, files.lock]
 
 

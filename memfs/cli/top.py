@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from memfs.cli.choose import resolved
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.texts import on_one_line
 from memfs.cli.running import Mount, is_served, recorded, state_of
 from memfs.cli.terminal import BOLD, DIM, RED, Screen, columns, cut, painted
+from memfs.cli.texts import on_one_line
 from memfs.mount.counters import percentile
 from memfs.mount.lifecycle import is_mounted
 from memfs.mount.sockets import ask
