@@ -97,23 +97,31 @@ def open_with(
 def is_there(url: str, scope: str) -> bool:
     """Whether a store has the scope already; opening it would make it. False where it has it in its process.
 
-    Raises OSError where the store cannot be looked at, and OpenError for a URL that is none.
+    Raises OSError where the store cannot be looked at, and OpenError where it is no store.
     """
-    files = files_of(url, scope)
-    if not files:
+    kind, path, ref = _parsed(url)
+    if kind == "git":
+        return _has_reference(path, ref, scope)
+    database = next(iter(files_of(url, scope)[1:]), None)
+    if database is None:
         return False
     try:
-        files[1].lstat()
+        database.lstat()
     except FileNotFoundError:
         return False
     return True
 
 
 def files_of(url: str, scope: str) -> list[Path]:
-    """The directory that a scope is kept in, its database and what accompanies it; empty for ``simple:``."""
-    kind, path = _parsed(url)
+    """The directory that a scope is kept in, and what of it is memfs's own: a database and its company.
+
+    Empty for ``simple:``, and the directory alone for ``git:``.
+    """
+    kind, path, _ = _parsed(url)
     if kind == "simple":
         return []
+    if kind == "git":
+        return [path]
     from memfs.stores.sqlite.database import ScopeFiles
 
     if kind == "directory":
@@ -128,7 +136,7 @@ def files_of(url: str, scope: str) -> list[Path]:
 
 def inspect(url: str, scope: str) -> Inspection | None:
     """What can be asked about damage, where the store has more to look at than a memory shows."""
-    kind, path = _parsed(url)
+    kind, path, _ = _parsed(url)
     if kind != "sqlite":
         return None
     from memfs.stores.sqlite.inspection import Inspection
@@ -180,6 +188,18 @@ def _open_store(
     from memfs.stores.sqlite import open_sqlite
 
     return open_sqlite(path, scope, policy, relaxed)
+
+
+def _has_reference(path: Path, ref: str | None, scope: str) -> bool:
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return False
+    from memfs.stores.git.index import ref_of
+    from memfs.stores.git.repository import Repository
+
+    try:
+        return Repository(path).target(ref or ref_of(scope)) is not None
+    except StoreError as error:
+        raise OpenError(error.code, error.message) from error
 
 
 def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:

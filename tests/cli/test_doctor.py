@@ -454,3 +454,26 @@ def test_a_check_that_fails_is_said_to_and_keeps_no_other_from_being_made(
 def _private(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     file.chmod(0o600)
+
+
+@pytest.mark.parametrize("kind", ["directory", "git"])
+def test_other_stores_are_examined_too_and_not_made(
+    home: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    config = home / ".config/memfs/work.toml"
+    config.parent.mkdir(parents=True, mode=0o700)
+    config.write_text(f'store = "{kind}:{home / "place"}"\nscope = "work"\nmountpoint = "{home / "mnt"}"\n')
+    config.chmod(0o600)
+
+    def findings() -> list[tuple[str, str, str]]:
+        main(["doctor", "work", "--json"])
+        (memory,) = json.loads(capsys.readouterr().out)["memories"]
+        return [(each["check"], each["level"], each["sentence"]) for each in memory["findings"]]
+
+    assert ("store", "ok", "Nothing is stored yet.") in findings()
+    assert not (home / "place").exists()
+    with open_memory(f"{kind}:{home / 'place'}", scope="work") as memory:
+        must(memory, "create", path="/memories/a.md", text="one")
+    found = findings()
+    assert [each for each in found if each[1] != "ok"] == []
+    assert ("contents", "ok", "All 1 files are as they were written.") in found
