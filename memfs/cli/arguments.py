@@ -133,13 +133,17 @@ def _address(text: str) -> Address:
 # --- arguments that several commands share ---------------------------------------------------------
 
 
-def _declare_memory(parser: ArgumentParser) -> None:
+def _declare_memory(parser: ArgumentParser, has_own_workspace: bool = False) -> None:
+    """*has_own_workspace*: the command means something else by ``--workspace``."""
     group = parser.add_argument_group("which memory")
     group.add_argument("--memory", metavar="NAME", help="a configured one")
     group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH, git:PATH or simple:")
     group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
+    if has_own_workspace:
+        return
     group.add_argument(
         "--workspace",
+        dest="in_workspace",
         action="store_true",
         help="directory:PATH is an agent's workspace: take its memory/, made when missing",
     )
@@ -370,7 +374,7 @@ def _place(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--path", metavar="PATH", help="this place, if a memory can have it, and no other")
     parser.add_argument("--create", action="store_true", help="make the file, with its title and no content")
-    _declare_memory(parser)
+    _declare_memory(parser, has_own_workspace=True)
 
 
 def _tasks(parser: ArgumentParser) -> None:

@@ -135,7 +135,7 @@ def _paths(given: list[str], begun: str) -> Iterator[str]:
 
     named = {name: given[given.index(f"--{name}") + 1] if f"--{name}" in given[:-1] else None
              for name in ("memory", "store", "scope")}  # fmt: skip
-    options = Namespace(**named, workspace="--workspace" in given)
+    options = Namespace(**named, in_workspace="--workspace" in given)
     directory = begun[: begun.rfind("/") + 1]
     chosen = choose(options, directory or ".")
     if not is_there(chosen.store, chosen.scope):
