@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
@@ -17,6 +17,9 @@ from memfs.port.memory import Memory
 from memfs.port.names import is_well_formed, scope_name_fault
 from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
+
+if TYPE_CHECKING:
+    from memfs.stores.sqlite.inspection import Inspection
 
 DEFAULT_SCOPE = "default"
 KINDS = (
@@ -91,6 +94,56 @@ def open_with(
     return memory
 
 
+def is_there(url: str, scope: str) -> bool:
+    """Whether a store has the scope already; opening it would make it. False where it has it in its process.
+
+    Raises OSError where the store cannot be looked at, and OpenError where it is no store.
+    """
+    kind, path, ref = _parsed(url)
+    if kind == "git":
+        return _has_reference(path, ref, scope)
+    database = next(iter(files_of(url, scope)[1:]), None)
+    if database is None:
+        return False
+    try:
+        database.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def files_of(url: str, scope: str) -> list[Path]:
+    """The directory that a scope is kept in, and what of it is memfs's own: a database and its company.
+
+    Empty for ``simple:``, and the directory alone for ``git:``.
+    """
+    kind, path, _ = _parsed(url)
+    if kind == "simple":
+        return []
+    if kind == "git":
+        return [path]
+    from memfs.stores.sqlite.database import ScopeFiles
+
+    if kind == "directory":
+        from memfs.stores.directory.folder import META
+        from memfs.stores.directory.opening import STEM
+
+        files = ScopeFiles(path / META, scope, STEM)
+    else:
+        files = ScopeFiles(path, scope)
+    return [path, files.database, files.wal, files.lock]
+
+
+def inspect(url: str, scope: str) -> Inspection | None:
+    """What can be asked about damage, where the store has more to look at than a memory shows."""
+    kind, path, _ = _parsed(url)
+    if kind != "sqlite":
+        return None
+    from memfs.stores.sqlite.inspection import Inspection
+
+    return Inspection(path, scope)
+
+
 def current_actor(program: str | None = None) -> Actor:
     """Who this process is, for the history."""
     import pwd
@@ -135,6 +188,18 @@ def _open_store(
     from memfs.stores.sqlite import open_sqlite
 
     return open_sqlite(path, scope, policy, relaxed)
+
+
+def _has_reference(path: Path, ref: str | None, scope: str) -> bool:
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return False
+    from memfs.stores.git.index import ref_of
+    from memfs.stores.git.repository import Repository
+
+    try:
+        return Repository(path).target(ref or ref_of(scope)) is not None
+    except StoreError as error:
+        raise OpenError(error.code, error.message) from error
 
 
 def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:

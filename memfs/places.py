@@ -5,7 +5,9 @@ The directories are those of the XDG base directory specification.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -102,6 +104,24 @@ def make_private(directory: Path) -> Path:
     directory.parent.mkdir(parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     return directory
+
+
+def open_ordinary(file: str | os.PathLike[str]) -> int:
+    """A descriptor to read *file* by. Raises OSError, also for anything but an ordinary file.
+
+    A FIFO in its place would keep whoever opens it waiting for ever, and a link lead elsewhere.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no ordinary file", os.fspath(file))
+    return descriptor
+
+
+def read_ordinary(file: str | os.PathLike[str]) -> bytes:
+    """All bytes of *file*; see :func:`open_ordinary`."""
+    with os.fdopen(open_ordinary(file), "rb") as stream:
+        return stream.read()
 
 
 def _base(variable: str, fallback: str) -> Path:

@@ -8,7 +8,12 @@
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
+- ``known``: every memory that is mounted or configured.
+- ``top``: what the mounts are asked right now. ``terminal``: colours, bars, a screen that is drawn anew.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
+
+- ``doctor``: what is wrong, by the tables in ``checks``. ``progress``: how far something is.
+- ``completion``, ``man``: for the shell, made from what ``arguments`` says.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.
 """

@@ -5,6 +5,7 @@ A command is a row in ``COMMANDS``: its module has a ``run(options)`` that retur
 
 from __future__ import annotations
 
+import os
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memfs.mount.sockets import Address
     from memfs.port.expected import Expected
 
 WORD = "\0"
@@ -67,6 +69,12 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]{1,3})?", text) or not float(text):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds such as 2 or 0.5")
+    return float(text)
+
+
 def _range(text: str) -> tuple[int, int]:
     start, colon, end = text.partition(":")
     if not colon or not INTEGER.fullmatch(start) or not INTEGER.fullmatch(end):
@@ -111,6 +119,17 @@ def _expression(text: str) -> str:
     return text
 
 
+def _address(text: str) -> Address:
+    from memfs.mount.sockets import Address
+
+    kind, _, path = text.partition(":")
+    if kind == "unix" and path.startswith(("/", "~")):
+        return Address(os.path.expanduser(path))
+    if kind == "127.0.0.1" and re.fullmatch(r"[1-9][0-9]{0,4}", path) and int(path) < 1 << 16:
+        return Address(port=int(path))
+    raise ArgumentTypeError(f"{text!r} is neither unix:/PATH nor 127.0.0.1:PORT")
+
+
 # --- arguments that several commands share ---------------------------------------------------------
 
 
@@ -121,10 +140,10 @@ def _declare_memory(parser: ArgumentParser, has_project: bool = False) -> None:
     group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH, git:PATH or simple:")
     group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
     if has_project:
-        parser.set_defaults(workspace=False)
         return
     group.add_argument(
         "--workspace",
+        dest="in_workspace",
         action="store_true",
         help="directory:PATH is an agent's workspace: take its memory/, made when missing",
     )
@@ -392,6 +411,13 @@ def _mount(parser: ArgumentParser) -> None:
         help="names of files that stay in the mount and out of the store, beside the editors' temporary "
         "files that memfs knows; may be repeated",
     )
+    parser.add_argument(
+        "--metrics",
+        type=_address,
+        metavar="ADDRESS",
+        help="tell the counters of `memfs top` to Prometheus too: at unix:/PATH (/metrics there), for you "
+        "alone, or at 127.0.0.1:PORT, for everybody on this machine",
+    )
     parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
@@ -439,8 +465,28 @@ def _import(parser: ArgumentParser) -> None:
 
 
 def _status(parser: ArgumentParser) -> None:
-    parser.add_argument("directory", nargs="?", metavar="DIR")
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="a mount; default: every memory of yours")
+    parser.add_argument("--watch", "-w", action="store_true", help="go on, until Ctrl-C or q")
     _declare_json(parser, "all of it")
+
+
+def _top(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", nargs="?", metavar="DIR", help="a mount; default: the one you are in, else all"
+    )
+    parser.add_argument("--once", action="store_true", help="one view, and no more")
+    parser.add_argument(
+        "--interval", type=_seconds, default=2.0, metavar="S", help="seconds that a view covers (default: 2)"
+    )
+    _declare_json(parser, "a view as one object a line")
+
+
+def _doctor(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a configured memory, or a mount's directory; default: all"
+    )
+    parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, and look again")
+    _declare_json(parser, "what was found")
 
 
 def _events(parser: ArgumentParser) -> None:
@@ -461,6 +507,18 @@ def _events(parser: ArgumentParser) -> None:
         help="print the lines as the mount wrote them, one object each; those of several mounts each with "
         "its mountpoint",
     )
+
+
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
+    parser.add_argument("names", nargs="*", metavar="WORD", help=SUPPRESS)
+
+
+def _man(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "page", nargs="?", metavar="COMMAND", help="the page of one command; default: memfs(1)"
+    )
+    parser.add_argument("--to", metavar="DIR", help="write all pages into DIR, for MANPATH or a package")
 
 
 def _rejected(parser: ArgumentParser) -> None:
@@ -539,11 +597,21 @@ COMMANDS = {
     "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
                   "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",
                   _import),
-    "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
-                  "memfs status --json", _status),
+    "status": Row("memfs.cli.status", "your memories: their mounts' health, and how full they are",
+                  "memfs status\n  memfs status --watch", _status),
+    "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",
+               "memfs top\n  memfs top ~/memories --once --interval 5", _top),
+    "doctor": Row("memfs.cli.doctor", "test the machine and every memory; say what mends them",
+                  "memfs doctor\n  memfs doctor work --fix", _doctor),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),
     "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",
                     "memfs rejected list\n  memfs rejected show big.md > ~/big.md\n"
                     "  memfs rejected restore big.md --to archive/big.md", _rejected),
+    "completion": Row("memfs.cli.completion", "what a shell needs to complete commands, options, paths",
+                      "source <(memfs completion bash)        # in ~/.bashrc\n"
+                      "  source <(memfs completion zsh)         # in ~/.zshrc, after compinit\n"
+                      "  memfs completion fish | source         # in config.fish", _completion),
+    "man": Row("memfs.cli.man", "the manual: one page, or all of them into a directory",
+               "memfs man status\n  memfs man --to ~/.local/share/man/man1", _man),
 }  # fmt: skip

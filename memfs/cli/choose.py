@@ -61,11 +61,12 @@ def configuration(options: Namespace) -> Configured | None:
 def named(options: Namespace, found: Configured | None) -> Chosen | None:
     """The memory that ``--memory`` (with *found* configured), ``--store`` or ``--scope`` name, or None."""
     store, scope = options.store, options.scope
+    in_workspace = getattr(options, "in_workspace", False)  # `memfs place` has no such option
     if found is not None:
         store, scope = found.store, found.scope or None
-    elif store is None and scope is None and not options.workspace:
+    elif store is None and scope is None and not in_workspace:
         return None
-    if options.workspace:
+    if in_workspace:
         from memfs.cli.workspace import workspace_store
 
         store = workspace_store(store)

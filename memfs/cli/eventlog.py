@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memfs.mount.events import LARGEST_BYTES, events_file
+from memfs.places import open_ordinary
 
 BLOCK = 1 << 16
 LONGEST_LINE = 1 << 20
@@ -71,7 +72,7 @@ class EventLog:
     def _open(self) -> bool:
         if self._descriptor is None:
             with suppress(FileNotFoundError):
-                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                self._descriptor = open_ordinary(self._path)
         return self._descriptor is not None
 
     def _lines_of_file(self) -> Iterator[bytes]:

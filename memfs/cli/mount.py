@@ -99,6 +99,7 @@ class _Plan(NamedTuple):
                 umask=options.umask,
                 state=make_state_of(self.mountpoint, *self.memory),
                 more_scratch=self.scratch,
+                metrics=options.metrics,
             )
             try:
                 with stopping_held_back() as let_through:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator
+from typing import NoReturn
 
 from memfs.cli.arguments import COMMANDS, INTEGER, WORD
 from memfs.cli.complaint import Status
@@ -18,6 +19,9 @@ usage: memfs COMMAND [ARGUMENT...]
 An AI agent's memory: text files under /memories, worked on by six commands, or
 mounted as a directory.
 """
+EXIT_STATUSES = """\
+0 done, 1 refused, 2 wrong usage, 3 the store failed, 78 wrong
+configuration."""
 WHICH_MEMORY = """\
 Which memory a command is about, the first that applies:
   --memory NAME         a configured one: $XDG_CONFIG_HOME/memfs/NAME.toml with
@@ -48,19 +52,10 @@ def parse(arguments: list[str]) -> Namespace | int:
 
         print(f"memfs {version()}")
         return Status.DONE
-    row = COMMANDS.get(first)
-    if row is None:
+    if first not in COMMANDS:
         print(f"memfs: {_no_such_command(first)}", file=sys.stderr)
         return Status.USAGE
-    parser = ArgumentParser(
-        prog=f"memfs {first}",
-        description=row.summary[0].upper() + row.summary[1:] + ".",
-        epilog=f"example:\n  {row.example}\n\n`memfs --help` says which memory a command is about.",
-        formatter_class=_formatter,
-        allow_abbrev=False,
-    )
-    row.declare(parser)
-    parser.set_defaults(command=first)
+    parser = parser_of(first)
     try:
         # Intermixed: a text may also follow an option.
         options = parser.parse_intermixed_args(list(_prepared(arguments[1:])))
@@ -74,6 +69,36 @@ def parse(arguments: list[str]) -> Namespace | int:
     return options
 
 
+def parser_of(command: str) -> ArgumentParser:
+    """The parser of one command: its help, and what completion and manual pages are made from."""
+    row = COMMANDS[command]
+    parser = _Parser(
+        prog=f"memfs {command}",
+        description=row.summary[0].upper() + row.summary[1:] + ".",
+        epilog=f"example:\n  {row.example}\n\n`memfs --help` says which memory a command is about.",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    row.declare(parser)
+    parser.set_defaults(command=command)
+    return parser
+
+
+class _Parser(ArgumentParser):
+    """One that names the nearest option where there is none."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end with the status for wrong usage."""
+        word = message.removeprefix("unrecognized arguments: ").split(" ")[0].split("=")[0]
+        if word.startswith("-") and message.startswith("unrecognized arguments: "):
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, self._option_string_actions, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"`{self.prog} --help` lists them."
+            message = f"there is no option {word}; {hint}"
+        super().error(message)
+
+
 def _overview() -> str:
     width = max(map(len, COMMANDS)) + 2
     rows = "\n".join(f"  {name:{width}}{row.summary}" for name, row in COMMANDS.items())
@@ -81,8 +106,7 @@ def _overview() -> str:
         f"{INTRODUCTION}\n{rows}\n\n"
         "`memfs COMMAND --help` explains one; `memfs --version` names the release.\n\n"
         f"{WHICH_MEMORY}\n"
-        "Exit status: 0 done, 1 refused, 2 wrong usage, 3 the store failed, 78 wrong\n"
-        "configuration."
+        f"Exit status: {EXIT_STATUSES}"
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memfs.places import make_private, memfs_mount_above, state_directory
+from memfs.places import make_private, memfs_mount_above, read_ordinary, state_directory
 
 _RECORD = "mount.json"
 _LOCK = "lock"
@@ -172,7 +172,7 @@ def _write(file: Path, fields: dict[str, Any]) -> None:
 def _state_in(directory: Path) -> State:
     """What is known of a state directory: what it says, or what the record of the mount beside it says."""
     try:
-        fields: Any = json.loads((directory / _MEMORY).read_bytes())
+        fields: Any = json.loads(read_ordinary(directory / _MEMORY))
         state = State(directory, fields["mountpoint"], fields["store"], fields["scope"])
         if all(isinstance(text, str) for text in state[1:]):
             return state
@@ -187,7 +187,7 @@ def _state_in(directory: Path) -> State:
 def _read(file: Path) -> Mount | None:
     """The record in *file*; None if there is none, or one that this release did not write."""
     try:
-        fields: Any = json.loads(file.read_bytes())
+        fields: Any = json.loads(read_ordinary(file))
         mount = Mount(**fields)
         well_formed = all(
             isinstance(value, kind)

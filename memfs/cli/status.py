@@ -1,4 +1,4 @@
-"""``memfs status``: the mounts of this user, how they are, and how full."""
+"""``memfs status``: every memory of this user on one screen, how it is, and how full."""
 
 from __future__ import annotations
 
@@ -6,50 +6,78 @@ import json
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.events import last_event, told
-from memfs.cli.running import Mount, State, is_served, log_of, recorded, state_of
+from memfs.cli.known import DEFAULT, Known, known_memories
+from memfs.cli.running import State, log_of, state_of
+from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, cut, painted
+from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
 from memfs.mount.lifecycle import Health, is_mounted, own_report, probe
 from memfs.places import resolve
+from memfs.port.memory import Memory
 
-if TYPE_CHECKING:
-    from memfs.port.memory import Memory
+WATCH_SECONDS = 2.0
+LAST_WRITERS = 3
+RECORDS_LOOKED_AT = 200
+"""How far back to look for the last writers."""
+_REPORTED = {
+    "unnamed": ("beside", "{} with names that memfs cannot hold"),
+    "unsafe": ("unsafe", "{} left alone (links, no UTF-8, too large); see the log"),
+}
+"""How a store's report of a folder that is the store is told; what is not here is told as it is."""
+_COLOURS = {Health.ALIVE: GREEN, Health.DEAD: RED, Health.HUNG: RED, Health.DENIED: RED}
 
 
 def run(options: Namespace) -> int:
-    """Show one mount or all of them; 0 if each that is shown answers."""
+    """Show one memory or all of them; 0 if each that is mounted answers."""
     wanted = None if options.directory is None else resolve(os.path.expanduser(options.directory))
-    found = [_described(mount, state) for mount, state in _running() if wanted in (None, mount.mountpoint)]
-    if wanted is not None and not found:
+    if not options.watch:
+        found = _memories(wanted)
+        print(_in_json(found, indent=2) if options.json else _screen(found))
+        healthy = all(memory.get("state", Health.ALIVE) == Health.ALIVE for memory in found)
+        return Status.DONE if healthy else Status.REFUSED
+    try:
+        with Screen() as screen:
+            going_on = True
+            while going_on:
+                found = _memories(wanted)
+                screen.show(_in_json(found) if options.json else _screen(found))
+                going_on = screen.wait(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        pass
+    return Status.DONE
+
+
+def _memories(wanted: str | None) -> list[dict[str, Any]]:
+    """What there is to say of each memory; of those on the directory *wanted*, if one is."""
+    found = [memory for memory in known_memories() if wanted in (None, memory.mountpoint)]
+    if wanted is not None and not any(memory.mount for memory in found):
         raise Complaint(f"{wanted} is no memfs mount of yours; `memfs status` lists those there are.")
-    if options.json:
-        print(json.dumps({"version": version(), "mounts": found}, indent=2))
-    else:
-        print(f"memfs {version()}")
-        print("\n".join(map(_told, found)) if found else "Nothing is mounted; `memfs mount` mounts a memory.")
-    return Status.DONE if all(mount["state"] == Health.ALIVE for mount in found) else Status.REFUSED
+    return [_described(memory) for memory in found]
 
 
-def _running() -> Iterator[tuple[Mount, str]]:
-    """Every mount that the kernel has or a daemon holds, and its state."""
-    for mount in recorded():
-        if is_mounted(mount.mountpoint):
-            yield mount, probe(mount.mountpoint)
-        elif is_served(mount.mountpoint):
-            yield mount, "starting or ending"
-
-
-def _described(mount: Mount, state: str) -> dict[str, Any]:
-    shown = mount._asdict() | {"state": str(state), "log": str(log_of(mount.mountpoint))}
+def _described(memory: Known) -> dict[str, Any]:
+    mount = memory.mount
+    if memory.fault:
+        return {"name": memory.name, "fault": memory.fault}
+    if mount is None:
+        return {
+            "name": memory.name,
+            "mountpoint": memory.mountpoint,
+            "store": memory.store,
+            "scope": memory.scope,
+        } | _in_store(memory)
+    state: str = probe(mount.mountpoint) if is_mounted(mount.mountpoint) else "starting or ending"
+    shown = {"name": memory.name, **mount._asdict(), "state": state, "log": str(log_of(mount.mountpoint))}
     if state != Health.ALIVE:
         return shown
     report = _report(mount.mountpoint)
     newest = last_event(State(state_of(mount.mountpoint, mount.store, mount.scope)))
-    return shown | _use(mount, report) | _reported(report) | {"last_event": newest}
+    in_store = _use_reported(report) if memory.store == "simple:" else _in_store(memory)
+    return shown | in_store | _reported(report) | {"last_event": newest}
 
 
 def _reported(report: dict[str, Any]) -> dict[str, Any]:
@@ -79,29 +107,38 @@ def _report(mountpoint: str) -> dict[str, Any]:
     return report if isinstance(report, dict) else {}
 
 
-def _use(mount: Mount, report: dict[str, Any]) -> dict[str, Any]:
-    """How much the scope holds and may hold: as the store says, where it can be asked here."""
-    from memfs.opening import open_with
+def _in_store(memory: Known) -> dict[str, Any]:
+    """How much the scope holds and may hold, what leaves next, and who wrote last, as the store says."""
+    from memfs.opening import is_there, open_with
     from memfs.port.errors import OpenError, StoreError
 
-    if mount.store == "simple:":  # in the daemon only
-        return _use_reported(report)
     try:
-        with open_with(mount.store, mount.scope, {}) as memory:
-            scope, limits = memory.snapshot(), memory.policy.limits
-            return {
-                "files": scope.live_files,
-                "max_files": limits.max_files,
-                "bytes": scope.live_bytes,
-                "max_total_bytes": limits.max_total_bytes,
-                "archived_files": scope.archived_files,
-                "archived_bytes": scope.archived_bytes,
-                "report": dict(memory.report()),
-            } | _history(memory)
+        if not is_there(memory.store, memory.scope):  # and it is not ours to make
+            return {}
+        with open_with(memory.store, memory.scope, {}) as opened:
+            told = {"last_writers": _last_writers(opened), "report": dict(opened.report())}
+            return _use(opened) | _history(opened) | told
     except OpenError as error:
         return {"fault": error.error.message}
     except StoreError as error:
         return {"fault": error.message}
+    except OSError as error:
+        return {"fault": f"{memory.store} cannot be looked at: {error.strerror}."}
+
+
+def _use(memory: Memory) -> dict[str, Any]:
+    scope, policy = memory.snapshot(), memory.policy
+    leaves = None if policy.eviction == "refuse" else next(scope.live_in_write_order(), None)
+    return {
+        "files": scope.live_files,
+        "max_files": policy.limits.max_files,
+        "bytes": scope.live_bytes,
+        "max_total_bytes": policy.limits.max_total_bytes,
+        "archived_files": scope.archived_files,
+        "archived_bytes": scope.archived_bytes,
+        "scope_version": scope.version,
+        "leaves_next": None if leaves is None else leaves.path,
+    }
 
 
 def _history(memory: Memory) -> dict[str, Any]:
@@ -110,6 +147,24 @@ def _history(memory: Memory) -> dict[str, Any]:
         return {}
     since = None if use.since_ns is None else use.since_ns / 1e9
     return {"history_bytes": use.size, "history_since": since}
+
+
+def _last_writers(memory: Memory) -> list[dict[str, Any]]:
+    """The programs behind the newest changes, each once."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for record, _ in zip(memory.history(), range(RECORDS_LOOKED_AT), strict=False):
+        who = (record.actor.user, record.actor.program)
+        if who not in found:
+            found[who] = {
+                "user": record.actor.user,
+                "program": record.actor.program,
+                "time": record.time_ns / 1e9,
+                "operation": record.operation,
+                "path": record.path,
+            }
+            if len(found) == LAST_WRITERS:
+                break
+    return list(found.values())
 
 
 def _use_reported(report: dict[str, Any]) -> dict[str, Any]:
@@ -124,60 +179,96 @@ def _use_reported(report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(mount: dict[str, Any]) -> str:
-    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(mount["started"]))
-    lines = [
-        f"\n{mount['mountpoint']}  {mount['state']}{', read-only' if mount['read_only'] else ''}",
-        f"  store    {mount['store']}",
-        f"  scope    {mount['scope']}",
-        f"  process  {mount['pid']}, since {since}",
-    ]
-    if "files" in mount:
-        lines.append(f"  holds    {mount['files']} of {mount['max_files']} files")
-        lines.append(f"           {mount['bytes']} of {mount['max_total_bytes']} bytes")
-    if mount.get("archived_files"):
-        lines.append(f"  archive  {mount['archived_files']} files, {mount['archived_bytes']} bytes")
-    if mount.get("history_since"):
-        since = time.strftime("%Y-%m-%d", time.localtime(mount["history_since"]))
-        lines.append(f"  history  {mount['history_bytes']} bytes, since {since}")
-    lines += _told_of_store(mount.get("report", {}))
-    lines += _told_of_report(mount)
-    if "fault" in mount:
-        lines.append(f"  fault    {mount['fault']}")
-    if mount["state"] != Health.ALIVE:
-        lines.append(f"  log      {mount['log']}")
-    if mount["state"] == Health.DEAD:
+def _in_json(memories: list[dict[str, Any]], indent: int | None = None) -> str:
+    mounts = [memory for memory in memories if "state" in memory]
+    down = [memory for memory in memories if "state" not in memory]
+    return json.dumps({"version": version(), "mounts": mounts, "down": down}, indent=indent)
+
+
+# --- for a person ----------------------------------------------------------------------------------
+
+
+def _screen(memories: list[dict[str, Any]]) -> str:
+    head = f"memfs {version()}"
+    if not any("state" in memory for memory in memories):
+        head += "\nNothing is mounted."
+    return "\n".join([head, *map(_told, memories)])
+
+
+def _told(memory: dict[str, Any]) -> str:
+    lines = [f"\n{_title(memory)}"]
+    if "store" in memory:
+        lines.append(_row("store", f"{memory['store']}, scope {memory['scope']}"))
+    if "pid" in memory:
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(memory["started"]))
+        lines.append(_row("process", f"{memory['pid']}, since {since}"))
+    if memory.get("files") is not None:
+        for name, limit in (("files", "max_files"), ("bytes", "max_total_bytes")):
+            part, whole = memory[name], memory[limit]
+            lines.append(_row(name, f"{bar(part, whole)} {part:,} of {whole:,}"))
+    if memory.get("archived_files"):
+        archived = f"{memory['archived_files']:,} files, {memory['archived_bytes']:,} bytes"
+        lines.append(_row("archive", archived))
+    lines += _told_of_use(memory)
+    if "state" not in memory and "fault" not in memory:
+        words = "" if memory["name"] == DEFAULT else f" --memory {memory['name']}"
+        lines.append(_row("down", f"`memfs mount{words}` mounts it", whole=True))
+    if "fault" in memory:
+        lines.append(_row("fault", memory["fault"], RED, whole=True))
+    if memory.get("state", Health.ALIVE) != Health.ALIVE:
+        lines.append(_row("log", memory["log"], whole=True))
+    if memory.get("state") == Health.DEAD:
         lines.append("  its daemon has ended; `memfs mount` replaces it, `memfs unmount` takes it away")
     return "\n".join(lines)
 
 
-def _told_of_store(report: dict[str, Any]) -> list[str]:
-    """What the store has to say of itself; of a folder, what in it is no memory."""
-    sentences = {
-        "unnamed": ("beside", "with names that memfs cannot hold"),
-        "unsafe": ("unsafe", "left alone (links, no UTF-8, too large); see the log"),
-    }
+def _title(memory: dict[str, Any]) -> str:
+    name, where = memory["name"], memory.get("mountpoint", "")
+    title = painted("  ".join(on_one_line(part) for part in (name, where) if part), BOLD)
+    if "state" in memory:
+        state = painted(memory["state"], _COLOURS.get(memory["state"], YELLOW))
+        return f"{title}  {state}{', read-only' if memory['read_only'] else ''}"
+    if not where:
+        return f"{title}  {painted('wrong configuration', RED)}"
+    return f"{title}  {painted('not mounted', YELLOW)}"
+
+
+def _told_of_use(memory: dict[str, Any]) -> list[str]:
     lines = []
-    for label, value in report.items():
-        shown, sentence = sentences.get(label, (label, ""))
+    if "scope_version" in memory:
+        lines.append(_row("version", str(memory["scope_version"])))
+    if memory.get("leaves_next"):
+        lines.append(_row("next", f"{memory['leaves_next']} leaves first when room is needed"))
+    for writer in memory.get("last_writers", ()):
+        when = time.strftime("%m-%d %H:%M:%S", time.localtime(writer["time"]))
+        lines.append(
+            _row("writer", f"{when}  {writer['program'] or '?'} {writer['operation']} {writer['path']}")
+        )
+    if memory.get("history_since"):
+        since = time.strftime("%Y-%m-%d", time.localtime(memory["history_since"]))
+        lines.append(_row("history", f"{memory['history_bytes']:,} bytes, since {since}"))
+    for name, value in memory.get("report", {}).items():
         if value:
-            lines.append(f"  {shown:8} {value} {sentence}".rstrip())
+            title, sentence = _REPORTED.get(name, (name, "{}"))
+            lines.append(_row(title, sentence.format(value)))
+    if "open_files" in memory:
+        written = "".join(f", {path} being written" for path in memory.get("being_written", ()))
+        lines.append(_row("open", f"{memory['open_files']}{written}"))
+    if memory.get("scratch_bytes"):
+        use = bar(memory["scratch_bytes"], memory["max_scratch_bytes"])
+        lines.append(_row("scratch", f"{use} {memory['scratch_bytes']:,} bytes"))
+    if memory.get("rejected"):
+        lines.append(
+            _row("refused", f"{memory['rejected']} with their bytes; `memfs rejected` lists them", YELLOW)
+        )
+    if memory.get("last_event"):
+        lines.append(_row("event", told(memory["last_event"]), whole=True))
     return lines
 
 
-def _told_of_report(mount: dict[str, Any]) -> list[str]:
-    lines = []
-    if "scope_version" in mount:
-        lines.append(f"  version  {mount['scope_version']}")
-    if mount.get("leaves_next"):
-        lines.append(f"  next     {mount['leaves_next']} leaves first when room is needed")
-    if "open_files" in mount:
-        written = "".join(f", {path} being written" for path in mount.get("being_written", ()))
-        lines.append(f"  open     {mount['open_files']}{written}")
-    if "scratch_bytes" in mount:
-        lines.append(f"  scratch  {mount['scratch_bytes']} of {mount['max_scratch_bytes']} bytes")
-    if mount.get("rejected"):
-        lines.append(f"  refused  {mount['rejected']} with their bytes; `memfs rejected` lists them")
-    if mount.get("last_event"):
-        lines.append(f"  event    {told(mount['last_event'])}")
-    return lines
+def _row(name: str, text: str, colour: str = "", whole: bool = False) -> str:
+    """One line; a long one is cut to the terminal's width, but not a sentence that one has to read."""
+    text = on_one_line(text)
+    if not whole:
+        text = cut(text, max(columns() - 11, 20))
+    return f"  {name:9}{painted(text, colour) if colour else text}"

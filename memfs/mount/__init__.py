@@ -10,6 +10,7 @@ It owns what only a filesystem has and turns everything lasting into port comman
 - ``scratch`` and ``scratch_area``: which names are editors' temporary files, and where those lie.
 - ``local``: what only this mount has, over a restart. ``rejected``: the bytes of refused saves.
 - ``events`` and ``virtual``: what the mount says about itself, as files below ``.memfs``.
+- ``counters`` and ``metrics``: what the kernel asked, and the sockets that tell it; ``prometheus``: as text.
 - ``session``: serving and stopping; ``lifecycle``: mount points. ``fastloop``: the wait for a request.
 
 Everything but the thread of ``notices`` and the workers runs on one trio thread, so that no

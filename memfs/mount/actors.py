@@ -40,7 +40,7 @@ class Actors:
         kept = self._kept.get(pid)
         if kept is not None and now - kept[0] < KEPT_SECONDS:
             return kept[1]
-        who = _look_up(pid)
+        who = look_up(pid)
         if len(self._kept) >= KEPT:
             self._kept.clear()
         self._kept[pid] = (now, who)
@@ -50,7 +50,8 @@ class Actors:
 NOBODY = Who(Actor(), 0)
 
 
-def _look_up(pid: int) -> Who:
+def look_up(pid: int) -> Who:
+    """Who *pid*, a thread's id, is now, by /proc."""
     try:
         with open(f"/proc/{pid}/status", "rb") as status:
             fields = dict(line.split(b":\t", 1) for line in status.read(4096).splitlines() if b":\t" in line)

@@ -1,4 +1,7 @@
-"""How a refusal is answered to the kernel: one map, and the decorators every handler wears."""
+"""How a refusal is answered to the kernel: one map, and the decorators every handler wears.
+
+Every request passes here, so here they are counted (see ``counters``).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import functools
 import logging
 import types
 from collections.abc import Callable, Coroutine
+from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, cast
 
 import pyfuse3
 
+from memfs.mount.counters import requests_of
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.names import MAX_PATH_BYTES
 
@@ -57,12 +62,20 @@ def answers(handler: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
 
     pyfuse3 ends the whole mount for any exception but FUSEError.
     """
+    requests = requests_of(handler.__name__)
 
     @functools.wraps(handler)
     async def answering(*args: P.args, **_: P.kwargs) -> T:
+        requests.count = count = requests.count + 1
         try:
-            return await handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+            if count < requests.next_timed:
+                return await handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+            begun = _begin(args)
+            answer = await handler(*args)  # type: ignore[call-arg]
+            requests.timed(begun, perf_counter_ns())
+            return answer
         except pyfuse3.FUSEError:
+            requests.refused += 1
             raise
         except Exception:
             log.exception("internal fault in %s; answered EIO", handler.__name__)
@@ -75,13 +88,21 @@ def answers_mostly_at_once(
     handler: Callable[P, T | Coroutine[Any, Any, T]],
 ) -> Callable[P, Coroutine[Any, Any, T]]:
     """As :func:`answers_at_once`, for a handler that returns a coroutine where it has to wait after all."""
+    requests = requests_of(handler.__name__)
 
     @functools.wraps(handler)
     async def answering(*args: P.args, **_: P.kwargs) -> T:
+        requests.count = count = requests.count + 1
         try:
+            begun = 0 if count < requests.next_timed else _begin(args)
             answer = handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
-            return await answer if isinstance(answer, types.CoroutineType) else cast("T", answer)
+            if isinstance(answer, types.CoroutineType):
+                answer = await answer
+            if begun:
+                requests.timed(begun, perf_counter_ns())
+            return cast("T", answer)
         except pyfuse3.FUSEError:
+            requests.refused += 1
             raise
         except Exception:
             log.exception("internal fault in %s; answered EIO", handler.__name__)
@@ -92,15 +113,30 @@ def answers_mostly_at_once(
 
 def answers_at_once(handler: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """As :func:`answers`, for a handler that never waits: one coroutine less for each request."""
+    requests = requests_of(handler.__name__)
 
     @functools.wraps(handler)
     async def answering(*args: P.args, **_: P.kwargs) -> T:
+        requests.count = count = requests.count + 1
         try:
-            return handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+            if count < requests.next_timed:
+                return handler(*args)  # type: ignore[call-arg]  # pyfuse3 names no argument
+            begun = _begin(args)
+            answer = handler(*args)  # type: ignore[call-arg]
+            requests.timed(begun, perf_counter_ns())
+            return answer
         except pyfuse3.FUSEError:
+            requests.refused += 1
             raise
         except Exception:
             log.exception("internal fault in %s; answered EIO", handler.__name__)
             raise pyfuse3.FUSEError(errno.EIO) from None
 
     return answering
+
+
+def _begin(request: tuple[Any, ...]) -> int:
+    """Note who makes a request that is to be timed; when its answer begins."""
+    operations, *fields = request
+    operations.note_asker(fields)
+    return perf_counter_ns()

@@ -15,6 +15,7 @@ from memfs.mount.nodes import Directory, FileNode, VirtualFile
 class FileHandle:
     """One open(2) of a file: whether it may write, at the end only, synchronously, and who opened it.
 
+    ``pid`` is the thread that did; which program that was (``who``) is known of writers only.
     With O_SYNC the kernel asks for an fsync after every write(2). A save of several writes is one
     version all the same: such a handle is committed and synced at its close.
     """
@@ -23,6 +24,7 @@ class FileHandle:
     writes: bool
     appends: bool
     who: Who
+    pid: int
     syncs: bool = False
 
 
@@ -58,6 +60,16 @@ class Handles:
         self._next += 1
         self._directories[number] = handle
         return pyfuse3.FileHandleT(number)
+
+    @property
+    def open_files(self) -> int:
+        """How many files are open."""
+        return len(self._files)
+
+    def opener(self, number: int) -> int:
+        """The thread that opened the file with this number; 0 where that is not known."""
+        handle = self._files.get(number)
+        return handle.pid if isinstance(handle, FileHandle) else 0
 
     def opened(self, number: int) -> FileHandle | VirtualFile:
         """The open file with this number; EBADF where there is none."""

@@ -41,6 +41,10 @@ class Busy(MountpointError):
     """A program is in the mount, or has a file of it open."""
 
 
+class NoAnswer(Exception):
+    """What was asked has not answered in time."""
+
+
 class Health(StrEnum):
     """What a mount answers."""
 
@@ -79,8 +83,29 @@ def prepare(mountpoint: str) -> bool:
         raise MountpointError(f"{mountpoint} lies inside the memfs mount {outer}; name a directory outside.")
     _replace_dead(mountpoint)
     made = _make_where_missing(mountpoint)
-    _check_directory(mountpoint)
+    check_directory(mountpoint)
     return made
+
+
+def check_directory(mountpoint: str) -> None:
+    """Refuse (MountpointError) what is not an empty directory of the user's."""
+    try:
+        status = os.lstat(mountpoint)
+        if not stat.S_ISDIR(status.st_mode):
+            raise MountpointError(f"{mountpoint} is not a directory; name an empty one.")
+        # fusermount3 asks for both; the superuser may mount anywhere.
+        if os.geteuid() and status.st_uid != os.geteuid():
+            raise MountpointError(f"{mountpoint} belongs to another user; name a directory of your own.")
+        if not os.access(mountpoint, os.R_OK | os.W_OK | os.X_OK):
+            raise MountpointError(f"{mountpoint} is not writable for you; run `chmod u+rwx` on it.")
+        with os.scandir(mountpoint) as entries:
+            entry = next(entries, None)
+    except OSError as error:
+        raise MountpointError(f"{mountpoint} cannot be used: {error.strerror}.") from None
+    if entry is not None:  # libfuse would mount over it, and nobody would see these files any more
+        raise MountpointError(
+            f"{mountpoint} is not empty (it holds {entry.name!a}); name an empty directory."
+        )
 
 
 def check_apart(mountpoint: str, what: str, directory: str) -> None:
@@ -92,6 +117,11 @@ def check_apart(mountpoint: str, what: str, directory: str) -> None:
         raise MountpointError(f"{what.capitalize()}, {directory}, lies inside the memfs mount {outer}.")
 
 
+def times_mounted(mountpoint: str) -> int:
+    """How many mounts, of whatever filesystem, lie one above the other on *mountpoint*."""
+    return sum(mount.path == mountpoint for mount in mount_points())
+
+
 def is_mounted(mountpoint: str) -> bool:
     """Whether a memfs mount, in whatever health, is on top of *mountpoint*."""
     return _filesystem_on(mountpoint) == FILESYSTEM_TYPE
@@ -100,14 +130,36 @@ def is_mounted(mountpoint: str) -> bool:
 def probe(mountpoint: str) -> Health:
     """Ask a mount for its limits, which the kernel never answers from its cache."""
     try:
-        _in_time(lambda: os.statvfs(mountpoint))
-    except _NoAnswer:
+        in_time(lambda: os.statvfs(mountpoint), PROBE_SECONDS)
+    except NoAnswer:
         return Health.HUNG
     except OSError as error:
         if error.errno in (errno.ENOTCONN, errno.ECONNABORTED):
             return Health.DEAD
         return Health.DENIED if error.errno in (errno.EACCES, errno.EPERM) else Health.ALIVE
     return Health.ALIVE
+
+
+def in_time(ask: Callable[[], T], seconds: float) -> T:
+    """What *ask* finds out from a mount or a disk; raises what it raises, or NoAnswer after *seconds*."""
+    answers: list[T | Exception] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except Exception as error:  # noqa: BLE001 - it is raised again, where somebody waits for it
+            answers.append(error)
+
+    # A thread, for a question to a hung mount does not return; it is left behind and ends with the process.
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(seconds)
+    if not answers:
+        raise NoAnswer
+    answer = answers[0]
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def own_report(mountpoint: str) -> bytes | None:
@@ -118,8 +170,8 @@ def own_report(mountpoint: str) -> bytes | None:
             return file.read(MOST_REPORTED)
 
     try:
-        return _in_time(read)
-    except (_NoAnswer, OSError):
+        return in_time(read, PROBE_SECONDS)
+    except (NoAnswer, OSError):
         return None
 
 
@@ -160,31 +212,6 @@ def holders(mountpoint: str) -> list[str]:
     return found
 
 
-class _NoAnswer(Exception):
-    """PROBE_SECONDS have passed."""
-
-
-def _in_time(ask: Callable[[], T]) -> T:
-    """What *ask* finds out from a mount; raises its OSError, or _NoAnswer where it takes too long."""
-    answers: list[T | OSError] = []
-
-    def run() -> None:
-        try:
-            answers.append(ask())
-        except OSError as error:
-            answers.append(error)
-
-    # A thread, for a question to a hung mount does not return; it is left behind and ends with the process.
-    asking = threading.Thread(target=run, daemon=True)
-    asking.start()
-    asking.join(PROBE_SECONDS)
-    if not answers:
-        raise _NoAnswer
-    if isinstance(answers[0], OSError):
-        raise answers[0]
-    return answers[0]
-
-
 def _replace_dead(mountpoint: str) -> None:
     for _ in range(MOST_STACKED):
         filesystem = _filesystem_on(mountpoint)
@@ -219,26 +246,6 @@ def _make_where_missing(mountpoint: str) -> bool:
     except OSError as error:
         raise MountpointError(f"{mountpoint} cannot be made: {error.strerror}.") from None
     return True
-
-
-def _check_directory(mountpoint: str) -> None:
-    try:
-        status = os.lstat(mountpoint)
-        if not stat.S_ISDIR(status.st_mode):
-            raise MountpointError(f"{mountpoint} is not a directory; name an empty one.")
-        # fusermount3 asks for both; the superuser may mount anywhere.
-        if os.geteuid() and status.st_uid != os.geteuid():
-            raise MountpointError(f"{mountpoint} belongs to another user; name a directory of your own.")
-        if not os.access(mountpoint, os.R_OK | os.W_OK | os.X_OK):
-            raise MountpointError(f"{mountpoint} is not writable for you; run `chmod u+rwx` on it.")
-        with os.scandir(mountpoint) as entries:
-            entry = next(entries, None)
-    except OSError as error:
-        raise MountpointError(f"{mountpoint} cannot be used: {error.strerror}.") from None
-    if entry is not None:  # libfuse would mount over it, and nobody would see these files any more
-        raise MountpointError(
-            f"{mountpoint} is not empty (it holds {entry.name!a}); name an empty directory."
-        )
 
 
 def _filesystem_on(mountpoint: str) -> str | None:

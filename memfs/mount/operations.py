@@ -17,6 +17,7 @@ import pyfuse3
 from pyfuse3 import FUSEError
 
 from memfs.mount.actors import Actors
+from memfs.mount.counters import PROGRAMS
 from memfs.mount.errnos import answers, answers_at_once, answers_mostly_at_once
 from memfs.mount.handles import DirectoryHandle, FileHandle, Handles
 from memfs.mount.naming import Naming
@@ -485,6 +486,22 @@ class Operations(pyfuse3.Operations):
         """A memory is a regular file."""
         raise self._not_a_file("mknod", parent_inode, name, ctx)
 
+    # For the counters
+
+    def note_asker(self, fields: Sequence[object]) -> None:
+        """Look at who makes the request with these *fields*; those on an open file name only the file."""
+        context, first = fields[-1] if fields else None, fields[0] if fields else None
+        if isinstance(context, pyfuse3.RequestContext):
+            pid = context.pid
+        else:
+            pid = self._handles.opener(first) if isinstance(first, int) else 0
+        PROGRAMS.glance(pid, time.perf_counter_ns())
+
+    @property
+    def open_files(self) -> int:
+        """How many files are open."""
+        return self._handles.open_files
+
     # What handlers share
 
     def _node(self, inode: int) -> AnyNode:
@@ -566,5 +583,5 @@ class Operations(pyfuse3.Operations):
             who = node.writer = self._actors.who(pid)
             node.writers += 1
         appends = flags & (os.O_APPEND | os.O_ACCMODE) == os.O_APPEND | os.O_WRONLY
-        handle = FileHandle(node, writes, appends, who, bool(flags & os.O_DSYNC))
+        handle = FileHandle(node, writes, appends, who, pid, bool(flags & os.O_DSYNC))
         return pyfuse3.FileInfo(fh=self._handles.add_file(handle))

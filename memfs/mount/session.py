@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyfuse3
 import trio
@@ -26,6 +27,7 @@ from memfs.mount.events import Events
 from memfs.mount.following import Following
 from memfs.mount.lifecycle import Busy, MountpointError, detach
 from memfs.mount.local import Local
+from memfs.mount.metrics import Metrics
 from memfs.mount.naming import Naming
 from memfs.mount.nodes import FileNode
 from memfs.mount.notices import Notices
@@ -35,6 +37,7 @@ from memfs.mount.rejected import Rejected
 from memfs.mount.renames import Renames
 from memfs.mount.saves import Saves
 from memfs.mount.scratch_area import ScratchArea
+from memfs.mount.sockets import Address
 from memfs.mount.staging import whole_characters
 from memfs.mount.sweep import Sweeping
 from memfs.mount.tree import Tree
@@ -63,7 +66,8 @@ class MountError(Exception):
 class MountOptions:
     """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has.
 
-    ``more_scratch`` are regular expressions: names of further programs' temporary files.
+    ``more_scratch`` are regular expressions: names of further programs' temporary files. ``metrics`` is
+    where the counters are told, beside the private socket in ``state``.
     """
 
     state: Path
@@ -71,6 +75,7 @@ class MountOptions:
     allow_other: bool = False
     umask: int = 0o077
     more_scratch: tuple[str, ...] = ()
+    metrics: Address | None = None
 
 
 def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callable[[], None]) -> None:
@@ -96,15 +101,18 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         past = Past(memory, tree, saves.work)
         virtual = VirtualTree(memory, tree, area, events, rejected, past)
         operations = Operations(tree, saves, copies, naming, renames, area, virtual)
+        metrics = _listen(memory, operations, options)
         try:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))
         except (RuntimeError, OSError) as error:
+            metrics.close()
             raise MountError(_why_not(mountpoint, options)) from error
         try:
             fastloop.install(lambda: saves.suspended == 0)
             notices.start()
-            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, sweeping, ready).run)
+            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, sweeping, metrics, ready).run)
         finally:
+            metrics.close()
             notices.stop()
             pyfuse3.close(unmount=True)
             fastloop.remove()
@@ -112,6 +120,24 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
     finally:
         local.close()
         events.close()
+
+
+def _listen(memory: Memory, operations: Operations, options: MountOptions) -> Metrics:
+    def more() -> dict[str, Any]:
+        scope, limits = memory.snapshot(), memory.policy.limits
+        return {
+            "openFiles": operations.open_files,
+            "files": scope.live_files,
+            "maxFiles": limits.max_files,
+            "bytes": scope.live_bytes,
+            "maxBytes": limits.max_total_bytes,
+            "version": scope.version,
+        }
+
+    try:
+        return Metrics(options.state, options.metrics, more)
+    except OSError as error:
+        raise MountError(f"The counters cannot be told at {error.filename}: {error.strerror}.") from None
 
 
 def _fuse_options(options: MountOptions) -> set[str]:
@@ -148,6 +174,7 @@ class _Session:
         copies: WorkingCopies,
         renames: Renames,
         sweeping: Sweeping,
+        metrics: Metrics,
         ready: Callable[[], None],
     ) -> None:
         self._memory = memory
@@ -157,6 +184,7 @@ class _Session:
         self._copies = copies
         self._renames = renames
         self._sweeping = sweeping
+        self._metrics = metrics
         self._ready = ready
         self._foreign = trio.Event()
 
@@ -181,6 +209,7 @@ class _Session:
                 ):
                     nursery.start_soon(_go_on, task)
                 nursery.start_soon(self._sweeping.go_on)
+                nursery.start_soon(_go_on, self._metrics.serve)
                 nursery.start_soon(self._tell_ready)
                 await pyfuse3.main()
             finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -170,10 +172,70 @@ def eventually(holds: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, shell: Shell, *command: str, **environment: str) -> None:
+        self.master, slave = pty.openpty()
+        self.shown = b""
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**shell.environment, "TERM": "xterm", **environment},
+            cwd=shell.home,
+            start_new_session=True,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+    def until(self, part: bytes) -> None:
+        """Read until *part* has come since the last time."""
+        begun = len(self.shown)
+
+        def has_come() -> bool:
+            if select.select([self.master], [], [], 0.1)[0]:
+                try:
+                    self.shown += os.read(self.master, 1 << 16)
+                except OSError:  # its last process has ended
+                    assert part in self.shown[begun:], self.shown
+            return part in self.shown[begun:]
+
+        eventually(has_come)
+
+
 def require_fuse() -> None:
     """Skip where this machine cannot mount."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK) or shutil.which("fusermount3") is None:
         pytest.skip("machine: no FUSE")
+
+
+def in_namespace(*steps: str) -> list[str]:
+    """To run a command in mounts of its own, after *steps* have changed them."""
+    own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    if subprocess.run([*own, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("machine: no namespaces")
+    return [*own, "sh", "-c", " && ".join([*steps, 'exec "$@"']), "sh"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, for commands that run in this process."""
+    directory = tmp_path / "home"
+    directory.mkdir(mode=0o700)
+    for variable in [name for name in os.environ if name.startswith("XDG_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(directory))
+    monkeypatch.chdir(directory)
+    return directory
 
 
 @pytest.fixture

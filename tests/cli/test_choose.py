@@ -41,7 +41,7 @@ def mounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mounts:
 
 
 def options(memory: str | None = None, store: str | None = None, scope: str | None = None) -> Namespace:
-    return Namespace(memory=memory, store=store, scope=scope, workspace=False)
+    return Namespace(memory=memory, store=store, scope=scope)
 
 
 def test_without_a_mount_it_is_the_default_memory(mounts: Mounts, monkeypatch: pytest.MonkeyPatch) -> None:

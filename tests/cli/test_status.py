@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -46,7 +47,7 @@ def test_a_mount_that_is_up_says_what_goes_on_in_it(shell: Shell, place: Place) 
     for part in (
         "next     /memories/old.md leaves first",
         "open     1, /memories/held.md being written",
-        "scratch  100 of 16777216 bytes",
+        "100 bytes",
         "refused  1 with",
         f"version  {now['scope_version']}",
         now["last_event"]["message"],
@@ -59,7 +60,68 @@ def test_a_memory_in_its_daemon_only_shows_how_full_it_is(shell: Shell, place: P
     (place.directory / "a.md").write_text("12345")
     now = status(shell)
     assert (now["files"], now["max_files"], now["bytes"]) == (1, 7, 5)
-    assert "1 of 7 files" in shell("status").done()
+    assert "files    [###.................] 1 of 7" in shell("status").done()
+
+
+def test_the_last_writers_are_named(shell: Shell, place: Place) -> None:
+    place.mount()
+    subprocess.run(["sh", "-c", f"echo one > {place.directory}/a.md"], check=True)
+    shell("create", "b.md", "two").done()
+    writers = status(shell)["last_writers"]
+    assert [(writer["operation"], writer["path"]) for writer in writers] == [
+        ("created", "/memories/b.md"),
+        ("created", "/memories/a.md"),
+    ]
+    assert writers[1]["program"] == "sh"
+    assert "sh created /memories/a.md" in shell("status").done()
+
+
+def test_a_memory_that_is_not_mounted_is_shown_with_what_it_holds(shell: Shell, place: Place) -> None:
+    shell.configure("work", f'scope = "work"\nmountpoint = "{place.directory}"\n')
+    (before,) = [memory for memory in shell("status", "--json").json["down"] if memory["name"] == "work"]
+    assert "files" not in before
+    shell("create", "a.md", "12345", "--memory", "work").done()
+    printed = shell("status").done()
+    assert f"work  {place.directory}  not mounted" in printed
+    assert "1 of 256" in printed
+    assert "`memfs mount --memory work`" in printed
+    shell("mount", "--memory", "work").done()
+    shown = shell("status", "--json").json
+    assert [(mount["name"], mount["state"]) for mount in shown["mounts"]] == [("work", "alive")]
+    assert not [memory for memory in shown["down"] if memory["name"] == "work"]
+
+
+def test_a_look_makes_nothing(shell: Shell) -> None:
+    shell.configure("work", 'store = "sqlite:~/store"\n')
+    shell("status").done()
+    assert sorted(path.name for path in shell.home.iterdir()) == [".config"]
+
+
+def test_a_configuration_that_is_wrong_is_shown_as_such(shell: Shell) -> None:
+    file = shell.configure("work", "stoer = 1\n")
+    os.mkfifo(file.with_name("pipe.toml"))
+    printed = shell("status").done()
+    assert printed.count("wrong configuration") == 2
+    assert "stoer" in printed
+    assert "no ordinary file" in printed
+
+
+def test_a_name_that_would_move_the_cursor_is_spelled_out(shell: Shell, place: Place) -> None:
+    odd = place.directory.with_name("m\x1b[2Jnt")
+    shell("mount", str(odd)).done()
+    assert "\x1b" not in shell("status").done()
+
+
+def test_watching_shows_one_screen_after_another(shell: Shell, place: Place) -> None:
+    place.mount()
+    with shell.start("status", "--watch") as watching:
+        assert watching.stdout is not None
+        seen = b""
+        while seen.count(b"alive") < 2:
+            seen += os.read(watching.stdout.fileno(), 1 << 16)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    assert b"\x1b" not in seen
 
 
 def test_a_hung_mount_is_asked_nothing_more(shell: Shell, place: Place) -> None:

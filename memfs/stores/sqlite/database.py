@@ -140,7 +140,7 @@ def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Poli
             gate.release()
     except OSError as error:
         raise StoreError(f"The store in {files.shown.parent} cannot be used: {error.strerror}.") from error
-    _check_header(files)
+    check_header(files)
     return False
 
 
@@ -215,7 +215,7 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
     sync_directory(files.directory)
 
 
-def _check_header(files: ScopeFiles) -> None:
+def check_header(files: ScopeFiles) -> None:
     """Recognise a database of memfs by its header, and look no further: the rest may need its log.
 
     After a kill in the middle of a checkpoint, pages and size of the file fit each other only once the
