@@ -14,7 +14,7 @@ from typing import Any
 
 from memfs.mount.actors import look_up
 
-TIMED_NS = 2_000_000
+TIMED_NS = 20_000_000
 """The time between two answers of a kind that are timed, where they come faster than that."""
 LONGEST_STRIDE = 64
 """At least one request in so many is timed."""
@@ -65,20 +65,23 @@ class Requests:
 
 
 class Programs:
-    """Who asks, seen by glances: a program's share of them is its share of the requests."""
+    """Who asks, seen by glances: a program's share of them is its share of the requests.
+
+    Before ``next_ns`` no glance is due.
+    """
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
-        self._next_ns = 0
+        self.next_ns = 0
 
     def glance(self, pid: int, now_ns: int) -> None:
         """A request came from the thread *pid*, 0 where that is not known.
 
         What is seen is not kept for ``Actors``: a process may ask first and then become another program.
         """
-        if now_ns < self._next_ns or not pid:
+        if now_ns < self.next_ns or not pid:
             return
-        self._next_ns = now_ns + GLANCE_NS
+        self.next_ns = now_ns + GLANCE_NS
         program = look_up(pid).actor.program or "?"
         if program not in self._seen and len(self._seen) >= MOST_PROGRAMS:
             del self._seen[min(self._seen, key=self._seen.__getitem__)]

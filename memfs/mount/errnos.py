@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import pyfuse3
 
-from memfs.mount.counters import requests_of
+from memfs.mount.counters import PROGRAMS, requests_of
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.names import MAX_PATH_BYTES
 
@@ -137,6 +137,9 @@ def answers_at_once(handler: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, 
 
 def _begin(request: tuple[Any, ...]) -> int:
     """Note who makes a request that is to be timed; when its answer begins."""
+    now_ns = perf_counter_ns()
+    if now_ns < PROGRAMS.next_ns:
+        return now_ns
     operations, *fields = request
     operations.note_asker(fields)
     return perf_counter_ns()
