@@ -1,7 +1,8 @@
 """The command line, ``memfs COMMAND``: finds the command, runs it, and says what went wrong.
 
 - ``arguments``: every command's arguments and help, on one page. ``parser``: from words to options.
-- ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
+- ``choose``: which memory a command is about, and what its paths mean.
+- ``settings``: every setting there is. ``configuration``: whose value counts. ``config``: all of it, shown.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
 - ``place``, ``tasks``, ``archive``: memories in the PARA layout. ``pages``: what their files look like.
 - ``mcp``: the memory for programs that speak the Model Context Protocol; ``integrate``: told to one of them.

@@ -8,10 +8,11 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from memfs.cli.choose import Chosen, configuration, default_memory, named, rules
+from memfs.cli.choose import Chosen, memory_of
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.configuration import Settings, default_settings, mountpoint_of, settings_for
 from memfs.cli.daemon import serve_in_background, serve_in_foreground, stopping_held_back
 from memfs.cli.first_memory import print_first_steps, write_first_memory
 from memfs.cli.running import (
@@ -36,9 +37,6 @@ from memfs.mount.lifecycle import (
 )
 from memfs.places import resolve, state_directory
 
-if TYPE_CHECKING:
-    from memfs.cli.config import Configured
-
 CLAIM_SECONDS = 10.0
 """How long to wait for a daemon that is about to begin or to end on the same directory."""
 
@@ -47,20 +45,28 @@ log = logging.getLogger(__name__)
 
 def run(options: Namespace) -> int:
     """Mount, and return when the directory answers; with ``--foreground``, when it is unmounted."""
-    found = configuration(options)
-    memory = named(options, found)
-    scratch = (found.scratch if found else ()) + tuple(options.scratch or ())
+    settings = settings_for(options)
+    names_a_memory = settings.name_a_memory
+    if not names_a_memory:
+        settings = default_settings(settings)
+    memory = memory_of(settings)
     try:
-        mountpoint = _mountpoint(options.directory, found)
-        plan = _Plan(memory or default_memory(), mountpoint, rules(options), scratch, options)
+        mountpoint = mountpoint_in(settings)
+        plan = _Plan(memory, mountpoint, settings, options)
         plan.check_apart()
         claimed = _claim(mountpoint)
         if isinstance(claimed, Mount):
-            return _already_mounted(claimed, memory, options.first_memory)
+            return _already_mounted(claimed, memory if names_a_memory else None, options.first_memory)
         _mount(plan, claimed)
     except MountpointError as error:
         raise Complaint(str(error)) from None
     return Status.DONE
+
+
+def mountpoint_in(settings: Settings) -> str:
+    """The directory to mount on: as somebody has set it, or what suits the memory; free of links."""
+    chosen = settings.get("mountpoint") or mountpoint_of(settings.name)
+    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
 
 
 class _Plan(NamedTuple):
@@ -68,8 +74,7 @@ class _Plan(NamedTuple):
 
     memory: Chosen
     mountpoint: str
-    rules: dict[str, Any]
-    scratch: tuple[str, ...]
+    settings: Settings
     options: Namespace
 
     def check_apart(self) -> None:
@@ -88,17 +93,18 @@ class _Plan(NamedTuple):
         from memfs.mount.session import MountError, MountOptions, serve
         from memfs.opening import open_with
 
-        options = self.options
-        with open_with(self.memory.store, self.memory.scope, self.rules, relaxed=True) as memory:
-            if options.first_memory:
+        settings = self.settings
+        with open_with(self.memory.store, self.memory.scope, settings.rules(), relaxed=True) as memory:
+            if self.options.first_memory:
                 write_first_memory(memory)
-            record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), options.read_only))
+            read_only = settings.get("read_only")
+            record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), read_only))
             how = MountOptions(
-                read_only=options.read_only,
-                allow_other=options.allow_other,
-                umask=options.umask,
+                read_only=read_only,
+                allow_other=settings.get("allow_other"),
+                umask=settings.get("umask"),
                 state=make_state_of(self.mountpoint, *self.memory),
-                more_scratch=self.scratch,
+                more_scratch=settings.get("scratch"),
             )
             try:
                 with stopping_held_back() as let_through:
@@ -136,13 +142,6 @@ def _mount(plan: _Plan, lock: int) -> None:
             print(f"The same memory is on {other.mountpoint} too; copy nothing from one to the other.")
     if plan.options.first_memory:
         print_first_steps(mountpoint)
-
-
-def _mountpoint(directory: str | None, found: Configured | None) -> str:
-    chosen = found.mountpoint if directory is None and found is not None else directory
-    if chosen == "":
-        raise Complaint("The directory to mount on has no name; name it, or leave it out.", Status.USAGE)
-    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
 
 
 def _claim(mountpoint: str) -> int | Mount:
