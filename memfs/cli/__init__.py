@@ -9,6 +9,7 @@
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
+- ``supervisor``, ``journal``: what a service manager is told.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("MEMFS_DEBUG"):
             raise
         sentence, status = explain(error)
-        print(f"memfs: {sentence}", file=sys.stderr)
+        print(f"{_priority()}memfs: {sentence}", file=sys.stderr)
         return status
 
 
@@ -62,6 +63,15 @@ def _run(arguments: list[str]) -> int:
         return options
     status: int = import_module(COMMANDS[options.command].module).run(options)
     return status
+
+
+def _priority() -> str:
+    """How the journal is told that a line is an error; nothing where it does not read."""
+    if "JOURNAL_STREAM" not in os.environ:
+        return ""
+    from memfs.cli.journal import is_standard_error
+
+    return "<3>" if is_standard_error() else ""
 
 
 def _open_standard_descriptors() -> None:

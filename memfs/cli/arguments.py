@@ -347,6 +347,7 @@ def _mount(parser: ArgumentParser) -> None:
 
 def _unmount(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR")
+    parser.add_argument("--memory", metavar="NAME", help="the mount of a configured memory")
     parser.add_argument("--all", action="store_true", help="every mount of this user")
     parser.add_argument(
         "--lazy", action="store_true", help="take it out of the tree now, also while programs use it"

@@ -6,14 +6,21 @@ import logging
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from memfs.cli.choose import Chosen, memory_of
-from memfs.cli.complaint import Complaint, Status
-from memfs.cli.configuration import Settings, default_settings, mountpoint_of, settings_for
-from memfs.cli.daemon import serve_in_background, serve_in_foreground, stopping_held_back
+from memfs.cli.complaint import Complaint, Status, explain
+from memfs.cli.configuration import (
+    Settings,
+    configured,
+    default_settings,
+    environment,
+    mountpoint_of,
+    settings_for,
+)
+from memfs.cli.daemon import Herald, serve_in_background, serve_in_foreground, stopping_held_back
 from memfs.cli.first_memory import print_first_steps, write_first_memory
 from memfs.cli.running import (
     Mount,
@@ -25,9 +32,11 @@ from memfs.cli.running import (
     recorded_at,
     strike,
 )
+from memfs.cli.supervisor import Supervisor
 from memfs.mount.lifecycle import (
     Health,
     MountpointError,
+    answers,
     check_apart,
     default_mountpoint,
     hung,
@@ -37,6 +46,9 @@ from memfs.mount.lifecycle import (
 )
 from memfs.places import resolve, state_directory
 
+if TYPE_CHECKING:
+    from memfs.port.memory import Memory
+
 CLAIM_SECONDS = 10.0
 """How long to wait for a daemon that is about to begin or to end on the same directory."""
 
@@ -45,6 +57,15 @@ log = logging.getLogger(__name__)
 
 def run(options: Namespace) -> int:
     """Mount, and return when the directory answers; with ``--foreground``, when it is unmounted."""
+    try:
+        return _run(options)
+    except BaseException as error:
+        if options.foreground:
+            Supervisor.from_environment().failed(explain(error)[0])
+        raise
+
+
+def _run(options: Namespace) -> int:
     settings = settings_for(options)
     names_a_memory = settings.name_a_memory
     if not names_a_memory:
@@ -69,6 +90,11 @@ def mountpoint_in(settings: Settings) -> str:
     return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
 
 
+def configured_mountpoint(name: str) -> str:
+    """Where the memory *name* is mounted that its file, and the environment, configure."""
+    return mountpoint_in(Settings(name, configured(name) | environment()))
+
+
 class _Plan(NamedTuple):
     """What is to be mounted where."""
 
@@ -88,7 +114,7 @@ class _Plan(NamedTuple):
                 f"{self.mountpoint} lies in the store, {path}; name a directory outside of it."
             )
 
-    def serve(self, ready: Callable[[], None]) -> None:
+    def serve(self, herald: Herald) -> None:
         """Open the memory and serve it; the process that calls this does nothing else any more."""
         from memfs.mount.session import MountError, MountOptions, serve
         from memfs.opening import open_with
@@ -105,20 +131,32 @@ class _Plan(NamedTuple):
                 umask=settings.get("umask"),
                 state=make_state_of(self.mountpoint, *self.memory),
                 more_scratch=settings.get("scratch"),
+                hardened=settings.get("hardened"),
             )
+
+            def ready() -> None:
+                let_through()
+                log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
+                herald.ready(partial(answers, self.mountpoint), lambda: _told(memory, self.mountpoint))
+
             try:
                 with stopping_held_back() as let_through:
-                    serve(memory, self.mountpoint, how, lambda: self._answers(let_through, ready))
+                    serve(memory, self.mountpoint, how, ready, herald.ending)
             except MountError as error:
                 raise Complaint(str(error)) from None
             finally:
                 strike(self.mountpoint)
         log.info("unmounted %s", self.mountpoint)
 
-    def _answers(self, let_through: Callable[[], None], ready: Callable[[], None]) -> None:
-        let_through()
-        log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
-        ready()
+
+def _told(memory: Memory, mountpoint: str) -> str:
+    """One line about what is served."""
+    scope, limits = memory.snapshot(), memory.policy.limits
+    files, used = (
+        f"{len(scope)} of {limits.max_files} files",
+        f"{scope.total_bytes} of {limits.max_total_bytes}",
+    )
+    return f"Serving {mountpoint}: {files}, {used} bytes"
 
 
 def _mount(plan: _Plan, lock: int) -> None:

@@ -110,6 +110,14 @@ def probe(mountpoint: str) -> Health:
     return Health.ALIVE
 
 
+def answers(mountpoint: str, seconds: float) -> bool:
+    """Whether the mount on *mountpoint*, which may be this process's own, answers in time.
+
+    Another process asks: a thread of ours that waits for an answer of ours could not be killed.
+    """
+    return _run(["stat", "-f", "-c", "", "--", mountpoint], seconds) is None
+
+
 def own_report(mountpoint: str) -> bytes | None:
     """What a mount says about itself, in JSON; None where it does not answer, or not in time."""
 
@@ -261,8 +269,8 @@ def _lazy_command(mountpoint: str) -> list[str]:
     return ["fusermount3", "-u", "-z", "--", mountpoint]
 
 
-def _run(command: list[str]) -> str | None:
-    """Run *command* in bounded time; None, or what it said when it failed."""
+def _run(command: list[str], seconds: float = DETACH_SECONDS) -> str | None:
+    """Run *command* for so many *seconds* at most; None, or what it said when it failed."""
     try:
         process = subprocess.Popen(  # noqa: S603 - fixed programs, and no shell
             command,
@@ -275,10 +283,10 @@ def _run(command: list[str]) -> str | None:
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
     try:
-        _, said = process.communicate(timeout=DETACH_SECONDS)
+        _, said = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()  # and not waited for: where the kernel hangs it, SIGKILL does nothing
-        return f"{command[0]} did not return within {DETACH_SECONDS:.0f} s"
+        return f"{command[0]} did not return within {seconds:.0f} s"
     if process.returncode == 0:
         return None
     last = said.decode(errors="replace").strip().splitlines()[-1:] or [f"status {process.returncode}"]

@@ -53,6 +53,7 @@ STOP_SECONDS = 45.0
 """How long a stop may take in all: twice a commit that waits for another process, and an unmount."""
 FAULT_SECONDS = 1.0
 """How long to wait after an internal fault, so that one that stays does not fill the log."""
+_PR_SET_NO_NEW_PRIVS = 38
 
 
 class MountError(Exception):
@@ -63,7 +64,9 @@ class MountError(Exception):
 class MountOptions:
     """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has.
 
-    ``more_scratch`` are regular expressions: names of further programs' temporary files.
+    ``more_scratch`` are regular expressions: names of further programs' temporary files. ``hardened``:
+    no thread that serves can gain a right by starting a program (no_new_privs). fusermount3 is such a
+    program, so that an ordinary user's mount is left to others to take away.
     """
 
     state: Path
@@ -71,13 +74,21 @@ class MountOptions:
     allow_other: bool = False
     umask: int = 0o077
     more_scratch: tuple[str, ...] = ()
+    hardened: bool = False
 
 
-def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callable[[], None]) -> None:
+def serve(
+    memory: Memory,
+    mountpoint: str,
+    options: MountOptions,
+    ready: Callable[[], None],
+    ending: Callable[[], None] = lambda: None,
+) -> None:
     """Mount *memory* on the directory *mountpoint* and serve until it is unmounted.
 
-    *ready* is called once the directory answers. SIGTERM and SIGINT unmount too. What is staged is
-    committed, and everything synced, before this returns; *memory* stays open. Raises MountError.
+    *ready* is called once the directory answers, *ending* when it is about to go, perhaps twice. SIGTERM
+    and SIGINT unmount too. What is staged is committed, and everything synced, before this returns;
+    *memory* stays open. Raises MountError.
     """
     try:
         local, area, events = Local(options.state), ScratchArea(options.state), Events(options.state)
@@ -101,12 +112,15 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         except (RuntimeError, OSError) as error:
             raise MountError(_why_not(mountpoint, options)) from error
         try:
+            if options.hardened:
+                _give_up_new_privileges()  # before there is a second thread, which would keep its own
             fastloop.install(lambda: saves.suspended == 0)
             notices.start()
-            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, sweeping, ready).run)
+            session = _Session(memory, mountpoint, tree, saves, copies, renames, sweeping, ready, ending)
+            trio.run(session.run)
         finally:
             notices.stop()
-            pyfuse3.close(unmount=True)
+            pyfuse3.close(unmount=os.geteuid() == 0 or not options.hardened)
             fastloop.remove()
             faulthandler.cancel_dump_traceback_later()
     finally:
@@ -121,6 +135,15 @@ def _fuse_options(options: MountOptions) -> set[str]:
     if options.read_only:
         chosen.add("ro")
     return chosen
+
+
+def _give_up_new_privileges() -> None:
+    """No program that this process starts from now on gains a right by it; see prctl(2)."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise MountError(f"The mount cannot be hardened: {os.strerror(ctypes.get_errno())}.")
 
 
 def _why_not(mountpoint: str, options: MountOptions) -> str:
@@ -149,6 +172,7 @@ class _Session:
         renames: Renames,
         sweeping: Sweeping,
         ready: Callable[[], None],
+        ending: Callable[[], None],
     ) -> None:
         self._memory = memory
         self._mountpoint = mountpoint
@@ -158,6 +182,7 @@ class _Session:
         self._renames = renames
         self._sweeping = sweeping
         self._ready = ready
+        self._ending = ending
         self._foreign = trio.Event()
 
     async def run(self) -> None:
@@ -186,6 +211,7 @@ class _Session:
             finally:
                 await trio.to_thread.run_sync(watch.close)
             nursery.cancel_scope.cancel()
+        self._ending()
         await self._finish()
 
     async def _tell_ready(self) -> None:
@@ -199,6 +225,7 @@ class _Session:
             async for _ in signals:
                 # Whatever goes wrong now: the stacks are logged, and the next mount replaces this one.
                 faulthandler.dump_traceback_later(STOP_SECONDS, exit=True, file=2)
+                self._ending()
                 # While requests are still served, so that the kernel can hand over what it holds.
                 if not await trio.to_thread.run_sync(
                     partial(_let_go, self._mountpoint), abandon_on_cancel=True
