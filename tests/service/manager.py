@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("manager.sh")
 ROOT = Path(__file__).parents[2]
 PLACE = Path("/run/memfs-tester")
 """Where the script puts everything, seen from inside."""
-USER = 64738
+USER = 5417
 SESSION = f"/sys/fs/cgroup/user.slice/user-{USER}.slice/session.scope"
 SECONDS = 120
 """After which anything counts as hanging."""

@@ -10,7 +10,7 @@
 set -euo pipefail
 
 NAME=memfs-tester
-ID=64738
+ID=5417  # not above 61183, where systemd takes a user for a service's
 PLACE=/run/memfs-tester
 
 main() {
