@@ -9,7 +9,8 @@
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
-- ``supervisor``, ``journal``: what a service manager is told.
+- ``supervisor``, ``journal``: what a service manager is told. ``service``, ``installation``, ``systemd``: how
+  one is set up for it. ``uninstall``: the end of it all.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.

@@ -10,7 +10,7 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from memfs.cli.settings import INTEGER, MEMORY, MOUNT, MOUNTPOINT, RULES, integer
+from memfs.cli.settings import INTEGER, MEMORY, MOUNT, MOUNTPOINT, RULES, SETTINGS, integer
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -345,6 +345,30 @@ def _mount(parser: ArgumentParser) -> None:
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 
 
+def _service(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("install", "remove", "list", "start", "stop", "restart", "logs"),
+        help="set it up and start it; undo that; or what to do with one that is set up",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the configured memory (default: 'default')")
+    _declare_json(parser, "the list")
+    logs = parser.add_argument_group("logs")
+    logs.add_argument("--follow", "-f", action="store_true", help="go on as new lines come")
+    logs.add_argument("-n", type=_count, dest="count", metavar="N", help="the last N")
+    install = parser.add_argument_group("install: what to write into the memory's configuration")
+    install.add_argument(
+        "--linger", action="store_true", help="run from boot on, also while you are not logged in"
+    )
+    for setting in SETTINGS.values():
+        if setting.key != "hardened":  # the service's mount is
+            setting.declare(install)
+
+
+def _uninstall(_parser: ArgumentParser) -> None:
+    """It takes none."""
+
+
 def _unmount(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR")
     parser.add_argument("--memory", metavar="NAME", help="the mount of a configured memory")
@@ -490,6 +514,11 @@ COMMANDS = {
     "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
                   "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",
                   _import),
+    "service": Row("memfs.cli.service", "a memory that is mounted at login or boot, and after a crash",
+                   "memfs service install --linger\n  memfs service install work --store sqlite:~/agent\n"
+                   "  memfs service logs work --follow", _service),
+    "uninstall": Row("memfs.cli.uninstall", "take memfs away with its services and mounts; memories stay",
+                     "memfs uninstall", _uninstall),
     "status": Row("memfs.cli.status", "the mounts of this user, their health and how full they are",
                   "memfs status --json", _status),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",

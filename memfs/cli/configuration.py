@@ -52,9 +52,9 @@ class Settings(NamedTuple):
 
 def settings_for(options: Namespace) -> Settings:
     """What the command line, the environment, and the file of the memory that they name have set."""
-    given = dict(_given(options))
+    on_command_line = dict(given(options))
     name = options.memory
-    named_otherwise = "store" in given or "scope" in given
+    named_otherwise = "store" in on_command_line or "scope" in on_command_line
     if name is not None and named_otherwise:
         raise Complaint("Name the memory by --memory, or by --store and --scope, not both.", Status.USAGE)
     if name is None and not named_otherwise:
@@ -62,7 +62,7 @@ def settings_for(options: Namespace) -> Settings:
     from_file = {} if name is None else configured(name)
     # A variable stands for the flag that the command would take, and for no other.
     from_environment = dict(_in_environment(key for key in vars(options) if key in SETTINGS))
-    return Settings(name, from_file | from_environment | given)
+    return Settings(name, from_file | from_environment | on_command_line)
 
 
 def default_settings(settings: Settings) -> Settings:
@@ -82,6 +82,19 @@ def configured(name: str) -> dict[str, Found]:
     except OSError as error:
         raise _wrong(file, f"cannot be read: {error.strerror}") from None
     return dict(_in_file(file, content))
+
+
+def given(options: Namespace) -> Iterable[tuple[str, Found]]:
+    """The settings that the command line has."""
+    for key, setting in SETTINGS.items():
+        value = getattr(options, key, None)
+        if value is None:
+            continue
+        if setting.kind.many:
+            value = tuple(value)
+        if fault := setting.fault(value):
+            raise Complaint(f"{setting.flag} is wrong: {fault}.", Status.USAGE)
+        yield key, Found(value, setting.flag)
 
 
 def environment() -> dict[str, Found]:
@@ -107,18 +120,6 @@ def configured_names() -> list[str]:
 def mountpoint_of(name: str | None) -> str | None:
     """Where the memory *name* is mounted if nobody says; None: wherever suits the machine."""
     return None if name in (None, DEFAULT) else f"~/memories-{name}"
-
-
-def _given(options: Namespace) -> Iterable[tuple[str, Found]]:
-    for key, setting in SETTINGS.items():
-        value = getattr(options, key, None)
-        if value is None:
-            continue
-        if setting.kind.many:
-            value = tuple(value)
-        if fault := setting.fault(value):
-            raise Complaint(f"{setting.flag} is wrong: {fault}.", Status.USAGE)
-        yield key, Found(value, setting.flag)
 
 
 def _in_environment(keys: Iterable[str]) -> Iterable[tuple[str, Found]]:

@@ -24,12 +24,20 @@ def run(options: Namespace) -> int:
     """Unmount one directory, that of a configured memory, or all of this user's."""
     if [options.all, options.directory is not None, options.memory is not None].count(True) != 1:
         raise Complaint("Name the directory to unmount, or give --memory or --all.", Status.USAGE)
-    directories = list(_wanted(options))
+    return _unmount_each(list(_wanted(options)), options.lazy)
+
+
+def unmount_all() -> int:
+    """Unmount all of this user's; the exit status."""
+    return _unmount_each(_all(), lazy=False)
+
+
+def _unmount_each(directories: list[str], lazy: bool) -> int:
     os.chdir("/")  # or this process would itself be in the mount
     status: int = Status.DONE
     for mountpoint in directories:
         try:
-            print(_unmount(mountpoint, options.lazy))
+            print(_unmount(mountpoint, lazy))
         except (Complaint, MountpointError) as error:
             print(f"memfs: {error}", file=sys.stderr)
             status = Status.REFUSED

@@ -71,16 +71,33 @@ def default_mountpoint() -> str:
 def prepare(mountpoint: str) -> bool:
     """Make sure that *mountpoint* (absolute, free of links) can be mounted on; whether it was made here.
 
-    A dead memfs mount on it is taken away, and a missing directory is made for the user alone.
-    Raises MountpointError for everything else that is not an empty directory of the user's.
+    A missing directory is made for the user alone. A dead memfs mount is left, for :func:`clear` to take
+    away. Raises MountpointError for everything else that is not an empty directory of the user's.
     """
     outer = memfs_mount_above(os.path.dirname(mountpoint))
     if outer is not None:  # before anything is asked below it
         raise MountpointError(f"{mountpoint} lies inside the memfs mount {outer}; name a directory outside.")
-    _replace_dead(mountpoint)
+    if _is_dead_mount(mountpoint):
+        return False
     made = _make_where_missing(mountpoint)
     _check_directory(mountpoint)
     return made
+
+
+def clear(mountpoint: str) -> None:
+    """Take away the dead memfs mounts on *mountpoint*, as the last thing before a new one is made.
+
+    As long as a dead one is there, programs get errors; without it they would write into the directory
+    beneath, and believe it kept. Raises MountpointError.
+    """
+    for _ in range(MOST_STACKED):
+        if not _is_dead_mount(mountpoint):
+            break
+        try:
+            detach(mountpoint)
+        except Busy:  # by programs that only get errors from it
+            detach(mountpoint, lazy=True)
+    _check_directory(mountpoint)
 
 
 def check_apart(mountpoint: str, what: str, directory: str) -> None:
@@ -193,26 +210,23 @@ def _in_time(ask: Callable[[], T]) -> T:
     return answers[0]
 
 
-def _replace_dead(mountpoint: str) -> None:
-    for _ in range(MOST_STACKED):
-        filesystem = _filesystem_on(mountpoint)
-        if filesystem is None:
-            return
-        if filesystem != FILESYSTEM_TYPE:
-            raise MountpointError(
-                f"{mountpoint} is where another filesystem ({filesystem}) is mounted; name a directory in it."
-            )
-        health = probe(mountpoint)
-        if health is Health.HUNG:
-            raise hung(mountpoint)
-        if health is Health.DENIED:
-            raise MountpointError(f"{mountpoint} is a memfs mount of another user; name another directory.")
-        if health is Health.ALIVE:
-            raise MountpointError(f"{mountpoint} is already a memfs mount; `memfs unmount` ends it.")
-        try:
-            detach(mountpoint)
-        except Busy:  # by programs that only get errors from it
-            detach(mountpoint, lazy=True)
+def _is_dead_mount(mountpoint: str) -> bool:
+    """Whether a memfs mount without a daemon is on *mountpoint*; MountpointError for any other mount."""
+    filesystem = _filesystem_on(mountpoint)
+    if filesystem is None:
+        return False
+    if filesystem != FILESYSTEM_TYPE:
+        raise MountpointError(
+            f"{mountpoint} is where another filesystem ({filesystem}) is mounted; name a directory in it."
+        )
+    health = probe(mountpoint)
+    if health is Health.HUNG:
+        raise hung(mountpoint)
+    if health is Health.DENIED:
+        raise MountpointError(f"{mountpoint} is a memfs mount of another user; name another directory.")
+    if health is Health.ALIVE:
+        raise MountpointError(f"{mountpoint} is already a memfs mount; `memfs unmount` ends it.")
+    return True
 
 
 def _make_where_missing(mountpoint: str) -> bool:

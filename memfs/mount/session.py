@@ -24,7 +24,7 @@ from memfs.mount import fastloop
 from memfs.mount.actors import NOBODY
 from memfs.mount.events import Events
 from memfs.mount.following import Following
-from memfs.mount.lifecycle import Busy, MountpointError, detach
+from memfs.mount.lifecycle import Busy, MountpointError, clear, detach
 from memfs.mount.local import Local
 from memfs.mount.naming import Naming
 from memfs.mount.nodes import FileNode
@@ -107,6 +107,10 @@ def serve(
         past = Past(memory, tree, saves.work)
         virtual = VirtualTree(memory, tree, area, events, rejected, past)
         operations = Operations(tree, saves, copies, naming, renames, area, virtual)
+        try:
+            clear(mountpoint)
+        except MountpointError as error:
+            raise MountError(str(error)) from None
         try:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))
         except (RuntimeError, OSError) as error:
