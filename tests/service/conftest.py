@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.conftest import shell  # noqa: F401 - a fixture
-from tests.service.manager import Manager, running_manager
+from tests.service.manager import Manager, new_home, running_manager
 
 
 @pytest.fixture(scope="module")
 def manager() -> Iterator[Manager]:
-    with running_manager() as running:
+    with new_home() as home, running_manager(home) as running:
         yield running

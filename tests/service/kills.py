@@ -11,7 +11,7 @@ import statistics
 import sys
 from typing import NamedTuple
 
-from tests.service.manager import Manager, running_manager
+from tests.service.manager import Manager, new_home, running_manager
 
 PAUSE_SECONDS = 3.0
 GOAL_SECONDS = 1.5
@@ -83,7 +83,7 @@ def kill_again_and_again(manager: Manager, name: str, rounds: int) -> list[Round
 
 def main(rounds: int) -> None:
     """Run, and print."""
-    with running_manager() as manager:
+    with new_home() as home, running_manager(home) as manager:
         manager.memfs("service", "install", "kills").done()
         figures = kill_again_and_again(manager, "kills", rounds)
     times = sorted(each.seconds for each in figures)

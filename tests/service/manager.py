@@ -1,4 +1,4 @@
-"""A real user manager of systemd, in namespaces of its own, and commands in it as its user."""
+"""A real systemd in namespaces of its own: a user manager with commands as its user, or a whole boot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ import pytest
 
 from tests.cli.conftest import Done
 
-SCRIPT = Path(__file__).with_name("manager.sh")
 ROOT = Path(__file__).parents[2]
 PLACE = Path("/run/memfs-tester")
-"""Where the script puts everything, seen from inside."""
+"""Where the scripts put everything, seen from inside."""
 USER = 5417
 SESSION = f"/sys/fs/cgroup/user.slice/user-{USER}.slice/session.scope"
 SECONDS = 120
@@ -99,8 +98,8 @@ class Manager:
 
 
 @contextmanager
-def running_manager() -> Iterator[Manager]:
-    """A user manager with a fresh home and the command ``memfs`` of this interpreter."""
+def new_home() -> Iterator[Path]:
+    """A home for the user, with the command ``memfs`` of this interpreter in it."""
     _require_machine()
     home = Path(tempfile.mkdtemp(prefix="memfs-service-"))
     command = home / ".local/bin/memfs"
@@ -109,12 +108,17 @@ def running_manager() -> Iterator[Manager]:
     command.chmod(0o755)
     for path in (home, *home.rglob("*")):
         os.chown(path, USER, USER)
-    outside = ["unshare", "--mount", "--propagation", "private", str(SCRIPT)]
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+@contextmanager
+def running_manager(home: Path) -> Iterator[Manager]:
+    """A user manager that runs, of the user with this *home*."""
     process = subprocess.Popen(
-        [*outside, str(home), sys.prefix, str(ROOT)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        _outside("manager.sh", home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -124,7 +128,28 @@ def running_manager() -> Iterator[Manager]:
         yield Manager(_innermost(process.pid), home)
     finally:
         process.communicate(timeout=SECONDS)
-        shutil.rmtree(home)
+
+
+def boot(home: Path, program: str) -> Done:
+    """Boot all of systemd with the user of this *home* lingering, and run a Python program there as root."""
+    for path in (*Path("/lib").glob("*/security/pam_systemd.so"), Path("/usr/lib/security/pam_systemd.so")):
+        if path.exists():
+            break
+    else:
+        pytest.skip("machine: no pam_systemd (the package libpam-systemd)")
+    done = subprocess.run(
+        [*_outside("boot.sh", home), f"{PLACE}/venv/bin/python", "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=5 * SECONDS,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _outside(script: str, home: Path) -> list[str]:
+    script = str(Path(__file__).with_name(script))
+    return ["unshare", "--mount", "--propagation", "private", script, str(home), sys.prefix, str(ROOT)]
 
 
 def _require_machine() -> None:

@@ -13,9 +13,8 @@ UNITS = ".config/systemd/user"
 
 def files(manager: Manager) -> set[str]:
     """Everything in the home but what is the memory's, or a mount's state."""
-    found = manager("find", ".", "-path", "./.local/share", "-prune", "-o", "-path", "./.local/state", "-prune",
-                    "-o", "-print").done()  # fmt: skip
-    return set(found.splitlines())
+    found = set(manager("find", ".").done().splitlines())
+    return {path for path in found if not path.startswith(("./.local/share", "./.local/state"))}
 
 
 class TestInstallation:
