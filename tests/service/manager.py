@@ -132,10 +132,10 @@ def running_manager(home: Path) -> Iterator[Manager]:
 
 def boot(home: Path, program: str) -> Done:
     """Boot all of systemd with the user of this *home* lingering, and run a Python program there as root."""
-    for path in (*Path("/lib").glob("*/security/pam_systemd.so"), Path("/usr/lib/security/pam_systemd.so")):
-        if path.exists():
-            break
-    else:
+    if not [
+        *Path("/lib").glob("*/security/pam_systemd.so"),
+        *Path("/usr").glob("lib*/security/pam_systemd.so"),
+    ]:
         pytest.skip("machine: no pam_systemd (the package libpam-systemd)")
     done = subprocess.run(
         [*_outside("boot.sh", home), f"{PLACE}/venv/bin/python", "-c", program],

@@ -18,7 +18,8 @@ def run(*command, check=True):
 
 def as_user(*command):
     become = ["setpriv", "--reuid={USER}", "--regid={USER}", "--clear-groups", "env", "-i", "--chdir=" + home]
-    become += ["HOME=" + home, "PATH=" + home + "/.local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=/run/user/{USER}"]
+    become += ["HOME=" + home, "PATH=" + home + "/.local/bin:/usr/bin:/bin"]
+    become += ["XDG_RUNTIME_DIR=/run/user/{USER}"]
     done = subprocess.run([*become, *command], capture_output=True, text=True)
     return done.stdout + done.stderr
 
