@@ -153,8 +153,8 @@ def _told(memory: Memory, mountpoint: str) -> str:
     """One line about what is served."""
     scope, limits = memory.snapshot(), memory.policy.limits
     files, used = (
-        f"{len(scope)} of {limits.max_files} files",
-        f"{scope.total_bytes} of {limits.max_total_bytes}",
+        f"{scope.live_files} of {limits.max_files} files",
+        f"{scope.live_bytes} of {limits.max_total_bytes}",
     )
     return f"Serving {mountpoint}: {files}, {used} bytes"
 
