@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.settings import MEMORY, RULES, SETTINGS, WrongValue, as_rules
+from memfs.cli.settings import RULES, SETTINGS, WrongValue, as_rules
 from memfs.places import config_directory
 
 DEFAULT = "default"
@@ -43,7 +43,7 @@ class Settings(NamedTuple):
     @property
     def name_a_memory(self) -> bool:
         """Whether they say which memory is meant."""
-        return self.name is not None or any(setting.key in self.found for setting in MEMORY)
+        return self.name is not None or bool({"store", "scope"} & set(self.found)) or self.get("workspace")
 
     def rules(self) -> dict[str, Any]:
         """The rules among them, as ``Policy.changed`` takes them."""
