@@ -38,6 +38,7 @@ TEST_PACKAGES=(
   perl:perl
   rg:ripgrep
   rsync:rsync
+  systemctl:systemd
   tar:tar
   tilde:tilde
   tmux:tmux
@@ -139,6 +140,7 @@ list_missing() {
     for entry in "${TEST_PACKAGES[@]}"; do
       has "${entry%%:*}" || need "${entry%%:*}" "${entry#*:}"
     done
+    has_session_module || need pam_systemd.so libpam-systemd  # for the test that boots
   fi
   # The rest is for compiling pyfuse3, which comes as source only.
   if ! venv_imports_pyfuse3; then
@@ -185,6 +187,10 @@ find_python() {
     PYTHON=$("$candidate" -I -c "$NAME_USABLE_PYTHON" 2>/dev/null) && return
   done < <(printf '/usr/bin/%s\n' "${names[@]}"; type -aP "${names[@]}")
   return 1
+}
+
+has_session_module() {
+  compgen -G '/lib/*/security/pam_systemd.so' >/dev/null || compgen -G '/usr/lib*/security/pam_systemd.so' >/dev/null
 }
 
 has_python_header() {

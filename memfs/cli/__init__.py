@@ -1,7 +1,8 @@
 """The command line, ``memfs COMMAND``: finds the command, runs it, and says what went wrong.
 
 - ``arguments``: every command's arguments and help, on one page. ``parser``: from words to options.
-- ``choose``: which memory a command is about, and what its paths mean. ``config``: the configured ones.
+- ``choose``: which memory a command is about, and what its paths mean.
+- ``settings``: every setting there is. ``configuration``: whose value counts. ``config``: all of it, shown.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
 - ``place``, ``tasks``, ``archive``: memories in the PARA layout. ``pages``: what their files look like.
 - ``mcp``: the memory for programs that speak the Model Context Protocol; ``integrate``: told to one of them.
@@ -10,6 +11,8 @@
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
 - ``known``: every memory that is mounted or configured.
 - ``top``: what the mounts are asked right now. ``terminal``: colours, bars, a screen that is drawn anew.
+- ``supervisor``, ``journal``: what a service manager is told. ``service``, ``installation``, ``systemd``: how
+  one is set up for it. ``uninstall``: the end of it all.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
 - ``doctor``: what is wrong, by the tables in ``checks``. ``progress``: how far something is.
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("MEMFS_DEBUG"):
             raise
         sentence, status = explain(error)
-        print(f"memfs: {sentence}", file=sys.stderr)
+        print(f"{_priority()}memfs: {sentence}", file=sys.stderr)
         return status
 
 
@@ -66,6 +69,15 @@ def _run(arguments: list[str]) -> int:
         return options
     status: int = import_module(COMMANDS[options.command].module).run(options)
     return status
+
+
+def _priority() -> str:
+    """How the journal is told that a line is an error; nothing where it does not read."""
+    if "JOURNAL_STREAM" not in os.environ:
+        return ""
+    from memfs.cli.journal import is_standard_error
+
+    return "<3>" if is_standard_error() else ""
 
 
 def _open_standard_descriptors() -> None:

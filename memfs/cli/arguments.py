@@ -5,23 +5,17 @@ A command is a row in ``COMMANDS``: its module has a ``run(options)`` that retur
 
 from __future__ import annotations
 
-import os
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from memfs.cli.settings import INTEGER, MEMORY, MOUNT, MOUNTPOINT, RULES, SETTINGS, integer
+
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memfs.mount.sockets import Address
     from memfs.port.expected import Expected
-
-WORD = "\0"
-"""Before a word that is no option (see ``parser``); no argument of a process can hold it."""
-UNBOUNDED = "none"
-"""The bound of an archive that has none."""
-INTEGER = re.compile(r"-?[0-9]{1,4000}")
 
 
 class Row(NamedTuple):
@@ -34,13 +28,6 @@ class Row(NamedTuple):
 
 
 # --- types ---------------------------------------------------------------------------------------
-
-
-def _integer(text: str) -> int:
-    text = text.removeprefix(WORD)
-    if not INTEGER.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not an integer")
-    return int(text)
 
 
 def _count(text: str) -> int:
@@ -84,10 +71,6 @@ def _range(text: str) -> tuple[int, int]:
     return int(start), int(end)
 
 
-def _bound(text: str) -> int | str:
-    return UNBOUNDED if text == UNBOUNDED else _integer(text)
-
-
 def _expected(text: str) -> Expected:
     from memfs.port.expected import ABSENT, Expected
 
@@ -101,35 +84,6 @@ def _expected(text: str) -> Expected:
     raise ArgumentTypeError(f"{text!r} is none of sha256:DIGEST (64 hexadecimal digits), version:N, absent")
 
 
-def _extensions(text: str) -> list[str]:
-    return [extension.strip() for extension in text.split(",")]
-
-
-def _octal(text: str) -> int:
-    if not re.fullmatch(r"(0o?)?[0-7]{1,3}", text):
-        raise ArgumentTypeError(f"{text!r} is not an octal mask such as 077")
-    return int(text.removeprefix("0o"), 8)
-
-
-def _expression(text: str) -> str:
-    from memfs.mount.scratch import expression_fault
-
-    if fault := expression_fault(text):
-        raise ArgumentTypeError(f"the expression {text!r} {fault}")
-    return text
-
-
-def _address(text: str) -> Address:
-    from memfs.mount.sockets import Address
-
-    kind, _, path = text.partition(":")
-    if kind == "unix" and path.startswith(("/", "~")):
-        return Address(os.path.expanduser(path))
-    if kind == "127.0.0.1" and re.fullmatch(r"[1-9][0-9]{0,4}", path) and int(path) < 1 << 16:
-        return Address(port=int(path))
-    raise ArgumentTypeError(f"{text!r} is neither unix:/PATH nor 127.0.0.1:PORT")
-
-
 # --- arguments that several commands share ---------------------------------------------------------
 
 
@@ -137,33 +91,15 @@ def _declare_memory(parser: ArgumentParser, has_project: bool = False) -> None:
     """*has_project*: the command has a ``--workspace`` of its own, which names a project."""
     group = parser.add_argument_group("which memory")
     group.add_argument("--memory", metavar="NAME", help="a configured one")
-    group.add_argument("--store", metavar="URL", help="sqlite:PATH, directory:PATH, git:PATH or simple:")
-    group.add_argument("--scope", metavar="NAME", help="the scope in the store (default: 'default')")
-    if has_project:
-        return
-    group.add_argument(
-        "--workspace",
-        dest="in_workspace",
-        action="store_true",
-        help="directory:PATH is an agent's workspace: take its memory/, made when missing",
-    )
+    for setting in MEMORY:
+        if not (has_project and setting.key == "workspace"):
+            setting.declare(group)
 
 
 def _declare_rules(parser: ArgumentParser, title: str) -> None:
     group = parser.add_argument_group(title)
-    group.add_argument("--max-files", type=_integer, metavar="N", help="how many files")
-    group.add_argument("--max-total-bytes", type=_integer, metavar="N", help="how many bytes in all files")
-    group.add_argument("--max-file-bytes", type=_integer, metavar="N", help="how many bytes in one file")
-    group.add_argument("--extensions", type=_extensions, metavar="LIST", help="such as .md,.txt,.json")
-    group.add_argument("--layout", choices=("flat", "para"), help="free paths, or the four PARA buckets")
-    group.add_argument(
-        "--eviction",
-        choices=("delete", "archive", "refuse"),
-        help="what a full scope does with its earliest writes; refuse: keep them, and refuse the new one",
-    )
-    group.add_argument(
-        "--max-archive-bytes", type=_bound, metavar="N", help="how many bytes in the archive; none: no bound"
-    )
+    for setting in RULES:
+        setting.declare(group)
 
 
 def _declare_json(parser: ArgumentParser, what: str) -> None:
@@ -229,7 +165,7 @@ def _str_replace(parser: ArgumentParser) -> None:
 
 def _insert(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH")
-    parser.add_argument("line", type=_integer, metavar="LINE", help="insert after this line; 0 is before all")
+    parser.add_argument("line", type=integer, metavar="LINE", help="insert after this line; 0 is before all")
     _declare_text(parser)
     _declare_command(parser)
 
@@ -393,38 +329,55 @@ def _init(parser: ArgumentParser) -> None:
     parser.add_argument("workspace", metavar="WORKSPACE", help="the agent's folder; made when missing")
 
 
+def _config(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=("show",), help="print every setting, and where it comes from")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the configured memory (default: 'default')")
+    _declare_json(parser, "them")
+
+
 def _mount(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "directory", nargs="?", metavar="DIR", help="an empty directory; default: /memories or ~/memories"
+        MOUNTPOINT.key,
+        nargs="?",
+        metavar=MOUNTPOINT.metavar,
+        help=MOUNTPOINT.help,
     )
     parser.add_argument("--foreground", action="store_true", help="stay, and log to standard error")
-    parser.add_argument("--read-only", action="store_true", help="refuse every change through this mount")
-    parser.add_argument(
-        "--allow-other", action="store_true", help="let other users in, as far as modes allow"
-    )
-    parser.add_argument("--umask", type=_octal, default=0o077, metavar="OCT", help="default: 077")
-    parser.add_argument(
-        "--scratch",
-        type=_expression,
-        action="append",
-        metavar="REGEX",
-        help="names of files that stay in the mount and out of the store, beside the editors' temporary "
-        "files that memfs knows; may be repeated",
-    )
-    parser.add_argument(
-        "--metrics",
-        type=_address,
-        metavar="ADDRESS",
-        help="tell the counters of `memfs top` to Prometheus too: at unix:/PATH (/metrics there), for you "
-        "alone, or at 127.0.0.1:PORT, for everybody on this machine",
-    )
     parser.add_argument("--first-memory", action="store_true", help=SUPPRESS)
+    group = parser.add_argument_group("how to mount")
+    for setting in MOUNT:
+        setting.declare(group)
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
 
 
+def _service(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("install", "remove", "list", "start", "stop", "restart", "logs"),
+        help="set it up and start it; undo that; or what to do with one that is set up",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the configured memory (default: 'default')")
+    _declare_json(parser, "the list")
+    logs = parser.add_argument_group("logs")
+    logs.add_argument("--follow", "-f", action="store_true", help="go on as new lines come")
+    logs.add_argument("-n", type=_count, dest="count", metavar="N", help="the last N")
+    install = parser.add_argument_group("install: what to write into the memory's configuration")
+    install.add_argument(
+        "--linger", action="store_true", help="run from boot on, also while you are not logged in"
+    )
+    for setting in SETTINGS.values():
+        if setting.key != "hardened":  # the service's mount is
+            setting.declare(install)
+
+
+def _uninstall(_parser: ArgumentParser) -> None:
+    """It takes none."""
+
+
 def _unmount(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR")
+    parser.add_argument("--memory", metavar="NAME", help="the mount of a configured memory")
     parser.add_argument("--all", action="store_true", help="every mount of this user")
     parser.add_argument(
         "--lazy", action="store_true", help="take it out of the tree now, also while programs use it"
@@ -584,6 +537,8 @@ COMMANDS = {
                  "memfs tasks atlas", _tasks),
     "archive": Row("memfs.cli.archive", "move memories to the archive, by this year",
                    "memfs archive projects/atlas/tasks/ask-ada.html", _archive),
+    "config": Row("memfs.cli.config", "what is set for a memory, and where that comes from",
+                  "memfs config show work", _config),
     "init": Row("memfs.cli.init", "make the memory/ of an agent's workspace, and print its path",
                 "memfs init ~/agents/ada", _init),
     "mount": Row("memfs.cli.mount", "mount a memory as a directory",
@@ -603,6 +558,11 @@ COMMANDS = {
                "memfs top\n  memfs top ~/memories --once --interval 5", _top),
     "doctor": Row("memfs.cli.doctor", "test the machine and every memory; say what mends them",
                   "memfs doctor\n  memfs doctor work --fix", _doctor),
+    "service": Row("memfs.cli.service", "a memory that is mounted at login or boot, and after a crash",
+                   "memfs service install --linger\n  memfs service install work --store sqlite:~/agent\n"
+                   "  memfs service logs work --follow", _service),
+    "uninstall": Row("memfs.cli.uninstall", "take memfs away with its services and mounts; memories stay",
+                     "memfs uninstall", _uninstall),
     "events": Row("memfs.cli.events", "why something was refused, and what left or was overtaken",
                   "memfs events -n 5\n  memfs events ~/memories --follow", _events),
     "rejected": Row("memfs.cli.rejected", "the bytes of refused saves: list, show, restore, drop",

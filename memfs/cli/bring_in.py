@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memfs.cli.choose import choose, port_path, rules
+from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.opening import open_with
 from memfs.port.change import Change
@@ -35,12 +35,12 @@ def run(options: Namespace) -> int:
         raise Complaint("--ref is for --git.", Status.USAGE)
     if options.from_scope is not None and kinds != ["obversa"]:
         raise Complaint("--from-scope is for --obversa.", Status.USAGE)
-    chosen = choose(options)
+    chosen, rules = choose_with_rules(options)
     to = port_path(options.to, chosen) if options.to is not None else ROOT
     error = path_error(to)
     if error is not None:
         raise Complaint(error.message)
-    with open_with(chosen.store, chosen.scope, rules(options), actor="memfs import") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs import") as memory:
         source = _source(options, kinds[0], memory.policy.limits)
         files = [file._replace(path=to + file.path[len(ROOT) :]) for file in source.files]
 

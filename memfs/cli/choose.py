@@ -8,27 +8,14 @@ from __future__ import annotations
 
 import posixpath
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from memfs.cli.arguments import UNBOUNDED
-from memfs.cli.complaint import Complaint, Status
+from memfs.cli.complaint import Complaint
+from memfs.cli.configuration import Settings, default_settings, settings_for
 from memfs.cli.running import Mount, mount_holding
 from memfs.opening import DEFAULT_SCOPE, canonical_url
 from memfs.places import resolve
 from memfs.port.names import ROOT
-
-if TYPE_CHECKING:
-    from memfs.cli.config import Configured
-
-_RULES = (
-    "max_files",
-    "max_total_bytes",
-    "max_file_bytes",
-    "extensions",
-    "layout",
-    "eviction",
-    "max_archive_bytes",
-)
 
 
 class Chosen(NamedTuple):
@@ -47,51 +34,39 @@ class Chosen(NamedTuple):
         return self.store == "simple:"
 
 
-def configuration(options: Namespace) -> Configured | None:
-    """What is configured for the memory that ``--memory`` names, or None."""
-    if options.memory is None:
-        return None
-    if options.store is not None or options.scope is not None:
-        raise Complaint("Name the memory by --memory, or by --store and --scope, not both.", Status.USAGE)
-    from memfs.cli.config import configured
+def memory_of(settings: Settings, makes: bool = True) -> Chosen:
+    """The memory that *settings* describe: by default in the user's own store, the scope 'default'.
 
-    return configured(options.memory)
-
-
-def named(options: Namespace, found: Configured | None) -> Chosen | None:
-    """The memory that ``--memory`` (with *found* configured), ``--store`` or ``--scope`` name, or None."""
-    store, scope = options.store, options.scope
-    in_workspace = getattr(options, "in_workspace", False)  # `memfs place` has no such option
-    if found is not None:
-        store, scope = found.store, found.scope or None
-    elif store is None and scope is None and not in_workspace:
-        return None
-    if in_workspace:
+    That of an agent's workspace is made where it is missing, if this *makes* anything.
+    """
+    store = settings.get("store")
+    if settings.get("workspace"):
         from memfs.cli.workspace import workspace_store
 
-        store = workspace_store(store)
-    return Chosen(canonical_url(store), DEFAULT_SCOPE if scope is None else scope)
+        store = workspace_store(store, makes)
+    return Chosen(canonical_url(store), settings.get("scope") or DEFAULT_SCOPE)
 
 
 def choose(options: Namespace, path: str | None = None) -> Chosen:
     """The memory a command is about; *path* is the one it was given, if it takes one."""
-    explicit = named(options, configuration(options))
-    if explicit is not None:
-        return explicit
+    return choose_with_rules(options, path)[0]
+
+
+def choose_with_rules(options: Namespace, path: str | None = None) -> tuple[Chosen, dict[str, Any]]:
+    """As :func:`choose`, with the rules that somebody has set, for a scope that may be new."""
+    settings = settings_for(options)
+    if settings.name_a_memory:
+        return memory_of(settings), settings.rules()
     mount = (_mount_at(path) if path else None) or _mount_at(".")
     if mount is None:
-        return default_memory()
+        settings = default_settings(settings)
+        return memory_of(settings), settings.rules()
     chosen = Chosen(mount.store, mount.scope)
     if chosen.ends_with_its_process:
         raise Complaint(
             f"The memory on {mount.mountpoint} is kept in its mount's process only; work in the directory."
         )
-    return chosen
-
-
-def default_memory() -> Chosen:
-    """The memory of those who name none."""
-    return Chosen(canonical_url(None), DEFAULT_SCOPE)
+    return chosen, settings.rules()
 
 
 def port_path(path: str, chosen: Chosen) -> str:
@@ -117,14 +92,6 @@ def shown_path(path: str, chosen: Chosen) -> str:
     """The port's *path* as one in the mount that holds the working directory, where that is the memory's."""
     mount = _mount_at(".")
     return path if mount is None or not chosen.is_on(mount) else mount.mountpoint + path[len(ROOT) :]
-
-
-def rules(options: Namespace) -> dict[str, Any]:
-    """The rules that the options name, as ``Policy.changed`` takes them."""
-    named = {name: value for name in _RULES if (value := getattr(options, name)) is not None}
-    if named.get("max_archive_bytes") == UNBOUNDED:
-        named["max_archive_bytes"] = None
-    return named
 
 
 def _mount_at(path: str) -> Mount | None:

@@ -6,8 +6,9 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from typing import Any
 
-from memfs.cli.choose import Chosen, choose, port_path
+from memfs.cli.choose import Chosen, choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status, status_of, status_of_opening
 from memfs.cli.streams import write
 from memfs.cli.texts import text_from
@@ -20,10 +21,10 @@ from memfs.port.telling import told
 
 def run(options: Namespace) -> int:
     """Carry out one command, and print its result for a person or, with ``--json``, for a program."""
-    chosen = choose(options, options.path)
+    chosen, rules = choose_with_rules(options, options.path)
     name = options.command.replace("-", "_")
     try:
-        result = _execute(options, chosen, name)
+        result = _execute(options, chosen, rules, name)
     except OpenError as error:
         answer(Failure(name, error.error), options.json)
         return status_of_opening(error)
@@ -45,7 +46,7 @@ def answer(result: Result, as_json: bool, in_words: Callable[[Receipt], str] | N
     return Status.DONE
 
 
-def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
+def _execute(options: Namespace, chosen: Chosen, rules: dict[str, Any], name: str) -> Result:
     # The text comes first: whoever types it must not keep the store open meanwhile.
     command = _command(options, port_path(options.path, chosen), chosen)
     if isinstance(command, PortError):
@@ -54,7 +55,7 @@ def _execute(options: Namespace, chosen: Chosen, name: str) -> Result:
         actor, reason = None, ""
     else:
         actor, reason = options.actor, options.reason
-    with open_with(chosen.store, chosen.scope, {}, actor=actor or "memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor=actor or "memfs") as memory:
         return memory.execute(command, reason=reason)
 
 

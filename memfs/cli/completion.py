@@ -135,7 +135,9 @@ def _paths(given: list[str], begun: str) -> Iterator[str]:
 
     named = {name: given[given.index(f"--{name}") + 1] if f"--{name}" in given[:-1] else None
              for name in ("memory", "store", "scope")}  # fmt: skip
-    options = Namespace(**named, in_workspace="--workspace" in given)
+    if "--workspace" in given and named["store"]:
+        named["store"] += "/memory"  # as it would be: nothing is made for the sake of a key
+    options = Namespace(**named)
     directory = begun[: begun.rfind("/") + 1]
     chosen = choose(options, directory or ".")
     if not is_there(chosen.store, chosen.scope):

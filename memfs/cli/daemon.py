@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, Protocol, TypeAlias
 
 from memfs.cli.complaint import Complaint, Status, explain
 
@@ -31,8 +31,22 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 log = logging.getLogger(__name__)
 
 
-def serve_in_background(serve: Callable[[Callable[[], None]], None], log_file: Path, kept: int) -> None:
-    """Have a process of its own call *serve*; return when *serve* calls what it is given.
+class Herald(Protocol):
+    """Who is told how a mount is getting on."""
+
+    def ready(self, answers: Callable[[float], bool], status: Callable[[], str]) -> None:
+        """The mount is there. *answers* asks it, in so many seconds; *status* is one line about it."""
+
+    def ending(self) -> None:
+        """The mount is going; what is left is being stored."""
+
+
+Serve: TypeAlias = Callable[[Herald], None]
+"""Serves a mount, tells how it is getting on, and returns at its end."""
+
+
+def serve_in_background(serve: Serve, log_file: Path, kept: int) -> None:
+    """Have a process of its own call *serve*; return when *serve* says that it is ready.
 
     The process holds no descriptor of ours but *kept*, and writes to *log_file*. Raises a Complaint
     with the reason where the mount did not come about.
@@ -64,13 +78,20 @@ def serve_in_background(serve: Callable[[Callable[[], None]], None], log_file: P
         raise Complaint(report["sentence"], report["status"])
 
 
-def serve_in_foreground(serve: Callable[[Callable[[], None]], None]) -> None:
-    """Call *serve* here, with the log on standard error."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+def serve_in_foreground(serve: Serve) -> None:
+    """Call *serve* here, with the log on standard error, and for a service manager in its journal."""
+    from memfs.cli.journal import JournalHandler, is_standard_error
+    from memfs.cli.supervisor import Supervisor
+
+    if is_standard_error():
+        logging.basicConfig(level=logging.INFO, handlers=[JournalHandler()])
+    else:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    faulthandler.enable(file=2, all_threads=True)  # the watchdog's SIGABRT, too, says where it was stuck
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-    serve(lambda: None)
+    serve(Supervisor.from_environment())
 
 
 @contextmanager
@@ -93,18 +114,29 @@ def stopping_held_back() -> Iterator[Callable[[], None]]:
         let_through()
 
 
-def _become_daemon(
-    serve: Callable[[Callable[[], None]], None], log_file: Path, kept: set[int], telling: int
-) -> NoReturn:
+class _Parent:
+    """The process that is waiting for the mount, at the other end of the pipe *telling*."""
+
+    def __init__(self, telling: int) -> None:
+        self._telling = telling
+        self.is_told = False
+
+    def ready(self, _answers: Callable[[float], bool], _status: Callable[[], str]) -> None:
+        os.dup2(1, 2)  # until now the terminal has seen what libfuse and fusermount3 print
+        self.tell(Status.DONE, "")
+
+    def ending(self) -> None:
+        """It has long gone."""
+
+    def tell(self, status: int, sentence: str) -> None:
+        self.is_told = True
+        os.write(self._telling, json.dumps({"status": status, "sentence": sentence}).encode())
+        os.close(self._telling)
+
+
+def _become_daemon(serve: Serve, log_file: Path, kept: set[int], telling: int) -> NoReturn:
     status: int = Status.OUR_FAULT
-    told = False
-
-    def tell(status: int, sentence: str) -> None:
-        nonlocal told
-        told = True
-        os.write(telling, json.dumps({"status": status, "sentence": sentence}).encode())
-        os.close(telling)
-
+    parent = _Parent(telling)
     try:
         os.setsid()
         os.chdir("/")
@@ -113,21 +145,16 @@ def _become_daemon(
         _start_log(log_file)
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-        def ready() -> None:
-            os.dup2(1, 2)  # until now the terminal has seen what libfuse and fusermount3 print
-            tell(Status.DONE, "")
-
-        serve(ready)
+        serve(parent)
         status = Status.DONE
     except BaseException as error:  # whatever ends this process must be told or logged
         sentence, status = explain(error)
-        if told or status == Status.OUR_FAULT:
+        if parent.is_told or status == Status.OUR_FAULT:
             log.critical("the mount has ended: %s", sentence, exc_info=error)
         else:
             log.error("not mounted: %s", sentence)
-        if not told:
-            tell(status, sentence)
+        if not parent.is_told:
+            parent.tell(status, sentence)
     finally:
         logging.shutdown()
         os._exit(status)

@@ -10,8 +10,9 @@ from pathlib import Path
 from memfs.agents.integrate import PROGRAMS, Program
 from memfs.agents.integrate.files import Configuration, Refused, load, replace
 from memfs.agents.integrate.jsonc import Unreadable
-from memfs.cli.choose import choose, configuration
+from memfs.cli.choose import choose
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.configuration import settings_for
 
 NAME = "memfs"
 """The name of the entry, by which the program shows the server."""
@@ -50,7 +51,7 @@ def _command(options: Namespace) -> list[str]:
     beside = Path(sys.executable).with_name("memfs")
     start = [str(beside)] if beside.exists() else [sys.executable, "-m", "memfs"]
     if options.memory is not None:
-        configuration(options)  # it has to be there
+        settings_for(options)  # it has to be there
         return [*start, "mcp", "--memory", options.memory]
     chosen = choose(options)
     if chosen.ends_with_its_process:

@@ -10,16 +10,13 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memfs.cli.choose import default_memory
+from memfs.cli.choose import memory_of
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.config import configured
+from memfs.cli.configuration import DEFAULT, Settings, configured, configured_names, file_of
+from memfs.cli.mount import mountpoint_in
 from memfs.cli.running import Mount, is_served, recorded, recorded_at
-from memfs.mount.lifecycle import default_mountpoint, is_mounted
-from memfs.opening import DEFAULT_SCOPE, canonical_url
-from memfs.places import config_directory, resolve
-
-DEFAULT = "default"
-"""What the memory of those who name none is called; it needs no configuration."""
+from memfs.mount.lifecycle import is_mounted
+from memfs.places import resolve
 
 
 class Known(NamedTuple):
@@ -77,22 +74,15 @@ def refreshed(memory: Known) -> Known:
 
 
 def _configured() -> Iterator[Known]:
-    names = {file.stem for file in config_directory().glob("*.toml")}
+    names = set(configured_names())
     for name in sorted(names | {DEFAULT}):
-        if name not in names:
-            chosen = default_memory()
-            yield Known(name, default_mountpoint(), *chosen)
-            continue
-        file = config_directory() / f"{name}.toml"
+        file = file_of(name)
         try:
-            if not stat.S_ISREG(os.stat(file).st_mode):  # reading a FIFO would not end
+            if name in names and not stat.S_ISREG(os.stat(file).st_mode):  # reading a FIFO would not end
                 raise Complaint(f"The configuration {file} is no ordinary file; put one there.")
-            settings = configured(name)
+            settings = Settings(name, configured(name))
+            yield Known(name, mountpoint_in(settings), *memory_of(settings, makes=False))
         except Complaint as complaint:
             yield Known(name, fault=str(complaint))
         except OSError as error:
             yield Known(name, fault=f"The configuration {file} cannot be read: {error.strerror}.")
-        else:
-            directory = settings.mountpoint
-            mountpoint = default_mountpoint() if directory is None else resolve(os.path.expanduser(directory))
-            yield Known(name, mountpoint, canonical_url(settings.store), settings.scope or DEFAULT_SCOPE)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfs.agents.mcp.tools import Toolbox
-from memfs.cli.choose import choose, rules
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.version import version
 from memfs.opening import open_with
@@ -25,10 +25,10 @@ def run(options: Namespace) -> int:
     """Serve until the client has gone, or SIGTERM comes."""
     if find_spec("mcp") is None:
         raise Complaint("The official SDK is not installed; `pip install 'memfs-mount[mcp]'` brings it.")
-    chosen = choose(options)
+    chosen, rules = choose_with_rules(options)
     listener = None if options.http is None else _listener(options.http)
     index = None if chosen.ends_with_its_process else Index(*chosen)
-    with open_with(chosen.store, chosen.scope, rules(options), actor="memfs mcp") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs mcp") as memory:
         from memfs.agents.mcp.server import MemoryServer
 
         server = MemoryServer(Toolbox(memory, index), version())

@@ -6,13 +6,21 @@ import logging
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from memfs.cli.choose import Chosen, configuration, default_memory, named, rules
-from memfs.cli.complaint import Complaint, Status
-from memfs.cli.daemon import serve_in_background, serve_in_foreground, stopping_held_back
+from memfs.cli.choose import Chosen, memory_of
+from memfs.cli.complaint import Complaint, Status, explain
+from memfs.cli.configuration import (
+    Settings,
+    configured,
+    default_settings,
+    environment,
+    mountpoint_of,
+    settings_for,
+)
+from memfs.cli.daemon import Herald, serve_in_background, serve_in_foreground, stopping_held_back
 from memfs.cli.first_memory import print_first_steps, write_first_memory
 from memfs.cli.running import (
     Mount,
@@ -24,9 +32,11 @@ from memfs.cli.running import (
     recorded_at,
     strike,
 )
+from memfs.cli.supervisor import Supervisor
 from memfs.mount.lifecycle import (
     Health,
     MountpointError,
+    answers,
     check_apart,
     default_mountpoint,
     hung,
@@ -37,7 +47,7 @@ from memfs.mount.lifecycle import (
 from memfs.places import resolve, state_directory
 
 if TYPE_CHECKING:
-    from memfs.cli.config import Configured
+    from memfs.port.memory import Memory
 
 CLAIM_SECONDS = 10.0
 """How long to wait for a daemon that is about to begin or to end on the same directory."""
@@ -47,20 +57,42 @@ log = logging.getLogger(__name__)
 
 def run(options: Namespace) -> int:
     """Mount, and return when the directory answers; with ``--foreground``, when it is unmounted."""
-    found = configuration(options)
-    memory = named(options, found)
-    scratch = (found.scratch if found else ()) + tuple(options.scratch or ())
     try:
-        mountpoint = _mountpoint(options.directory, found)
-        plan = _Plan(memory or default_memory(), mountpoint, rules(options), scratch, options)
+        return _run(options)
+    except BaseException as error:
+        if options.foreground:
+            Supervisor.from_environment().failed(explain(error)[0])
+        raise
+
+
+def _run(options: Namespace) -> int:
+    settings = settings_for(options)
+    names_a_memory = settings.name_a_memory
+    if not names_a_memory:
+        settings = default_settings(settings)
+    memory = memory_of(settings)
+    try:
+        mountpoint = mountpoint_in(settings)
+        plan = _Plan(memory, mountpoint, settings, options)
         plan.check_apart()
         claimed = _claim(mountpoint)
         if isinstance(claimed, Mount):
-            return _already_mounted(claimed, memory, options.first_memory)
+            return _already_mounted(claimed, memory if names_a_memory else None, options.first_memory)
         _mount(plan, claimed)
     except MountpointError as error:
         raise Complaint(str(error)) from None
     return Status.DONE
+
+
+def mountpoint_in(settings: Settings) -> str:
+    """The directory to mount on: as somebody has set it, or what suits the memory; free of links."""
+    chosen = settings.get("mountpoint") or mountpoint_of(settings.name)
+    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
+
+
+def configured_mountpoint(name: str) -> str:
+    """Where the memory *name* is mounted that its file, and the environment, configure."""
+    return mountpoint_in(Settings(name, configured(name) | environment()))
 
 
 class _Plan(NamedTuple):
@@ -68,8 +100,7 @@ class _Plan(NamedTuple):
 
     memory: Chosen
     mountpoint: str
-    rules: dict[str, Any]
-    scratch: tuple[str, ...]
+    settings: Settings
     options: Namespace
 
     def check_apart(self) -> None:
@@ -83,37 +114,50 @@ class _Plan(NamedTuple):
                 f"{self.mountpoint} lies in the store, {path}; name a directory outside of it."
             )
 
-    def serve(self, ready: Callable[[], None]) -> None:
+    def serve(self, herald: Herald) -> None:
         """Open the memory and serve it; the process that calls this does nothing else any more."""
         from memfs.mount.session import MountError, MountOptions, serve
         from memfs.opening import open_with
 
-        options = self.options
-        with open_with(self.memory.store, self.memory.scope, self.rules, relaxed=True) as memory:
-            if options.first_memory:
+        settings = self.settings
+        with open_with(self.memory.store, self.memory.scope, settings.rules(), relaxed=True) as memory:
+            if self.options.first_memory:
                 write_first_memory(memory)
-            record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), options.read_only))
+            read_only = settings.get("read_only")
+            record(Mount(self.mountpoint, *self.memory, os.getpid(), time.time(), read_only))
             how = MountOptions(
-                read_only=options.read_only,
-                allow_other=options.allow_other,
-                umask=options.umask,
+                read_only=read_only,
+                allow_other=settings.get("allow_other"),
+                umask=settings.get("umask"),
                 state=make_state_of(self.mountpoint, *self.memory),
-                more_scratch=self.scratch,
-                metrics=options.metrics,
+                metrics=settings.get("metrics"),
+                more_scratch=settings.get("scratch"),
+                hardened=settings.get("hardened"),
             )
+
+            def ready() -> None:
+                let_through()
+                log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
+                herald.ready(partial(answers, self.mountpoint), lambda: _told(memory, self.mountpoint))
+
             try:
                 with stopping_held_back() as let_through:
-                    serve(memory, self.mountpoint, how, lambda: self._answers(let_through, ready))
+                    serve(memory, self.mountpoint, how, ready, herald.ending)
             except MountError as error:
                 raise Complaint(str(error)) from None
             finally:
                 strike(self.mountpoint)
         log.info("unmounted %s", self.mountpoint)
 
-    def _answers(self, let_through: Callable[[], None], ready: Callable[[], None]) -> None:
-        let_through()
-        log.info("mounted %s: %s, scope %s", self.mountpoint, *self.memory)
-        ready()
+
+def _told(memory: Memory, mountpoint: str) -> str:
+    """One line about what is served."""
+    scope, limits = memory.snapshot(), memory.policy.limits
+    files, used = (
+        f"{scope.live_files} of {limits.max_files} files",
+        f"{scope.live_bytes} of {limits.max_total_bytes}",
+    )
+    return f"Serving {mountpoint}: {files}, {used} bytes"
 
 
 def _mount(plan: _Plan, lock: int) -> None:
@@ -137,13 +181,6 @@ def _mount(plan: _Plan, lock: int) -> None:
             print(f"The same memory is on {other.mountpoint} too; copy nothing from one to the other.")
     if plan.options.first_memory:
         print_first_steps(mountpoint)
-
-
-def _mountpoint(directory: str | None, found: Configured | None) -> str:
-    chosen = found.mountpoint if directory is None and found is not None else directory
-    if chosen == "":
-        raise Complaint("The directory to mount on has no name; name it, or leave it out.", Status.USAGE)
-    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
 
 
 def _claim(mountpoint: str) -> int | Mount:

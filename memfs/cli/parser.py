@@ -10,8 +10,9 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from typing import NoReturn
 
-from memfs.cli.arguments import COMMANDS, INTEGER, WORD
+from memfs.cli.arguments import COMMANDS
 from memfs.cli.complaint import Status
+from memfs.cli.settings import INTEGER, WORD
 
 INTRODUCTION = """\
 usage: memfs COMMAND [ARGUMENT...]
@@ -24,17 +25,22 @@ EXIT_STATUSES = """\
 configuration."""
 WHICH_MEMORY = """\
 Which memory a command is about, the first that applies:
-  --memory NAME         a configured one: $XDG_CONFIG_HOME/memfs/NAME.toml with
-                        store, scope, mountpoint and scratch
+  --memory NAME         the one configured in $XDG_CONFIG_HOME/memfs/NAME.toml;
+                        `memfs config show NAME` lists what is set
   --store, --scope      that one; what is left out is the user's own store, or
                         the scope 'default'
   the path              if it lies in a running mount, the memory mounted there
   where you are         if it lies in a running mount, the memory mounted there
-  otherwise             the scope 'default' of the user's own store
+  otherwise             the one configured as 'default', if there is one, else
+                        the scope 'default' of the user's own store
 A store is sqlite:PATH (a directory, made when missing), directory:PATH (a
 folder of plain files, which are the memories), git:PATH (a repository, made
 when missing; git:PATH?ref=REF names a reference), or simple: (kept in one
 process only).
+
+A setting is taken from the first that has it: its option (--max-files), its
+variable (MEMFS_MAX_FILES; MEMFS_MEMORY for --memory), the memory's file
+(max_files), the default.
 
 A path is one in a running mount, absolute or relative to where you are; or
 /memories/...; or, where neither fits, relative to /memories.

@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from memfs.cli.choose import Chosen, choose, port_path, shown_path
+from memfs.cli.choose import Chosen, choose_with_rules, port_path, shown_path
 from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.cli.pages import new_page
 from memfs.layout import (
@@ -32,9 +32,9 @@ _PREFERRED = (MEMORY_EXTENSION, ".md")
 
 def run(options: Namespace) -> int:
     """Print the path for a memory, and with ``--create`` make the file."""
-    chosen = choose(options)
+    chosen, rules = choose_with_rules(options)
     memory = PlacementInput(options.type, options.project, options.tag, options.entity)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as opened:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as opened:
         policy = opened.policy
         asked = None if options.path is None else _asked_for(options.path, chosen, policy)
 

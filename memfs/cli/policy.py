@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from memfs.cli.arguments import UNBOUNDED
-from memfs.cli.choose import choose, rules
+from memfs.cli.choose import choose
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.settings import RULES, UNBOUNDED, as_rules
 from memfs.opening import open_with
 from memfs.port.policy import Policy
 
 
 def run(options: Namespace) -> int:
     """Print the rules, after recording those that were named."""
-    wanted = rules(options)
+    wanted = as_rules(
+        {rule.key: value for rule in RULES if (value := getattr(options, rule.key)) is not None}
+    )
     if options.action == "show" and wanted:
         raise Complaint("`memfs policy show` changes nothing; use `memfs policy set`.", Status.USAGE)
     if options.action == "set" and not wanted:

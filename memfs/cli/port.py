@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from memfs.cli.choose import choose, rules
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Status
 from memfs.cli.streams import read_some, write
 from memfs.opening import open_with
@@ -34,8 +34,8 @@ def run(options: Namespace) -> int:
     """Answer line by line until the input ends."""
     stop = _Stop()
     signal.signal(signal.SIGTERM, stop.signalled)
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, rules(options), actor=options.actor) as memory:
+    chosen, rules = choose_with_rules(options)
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor) as memory:
         # A text is at most six times as long in JSON; a replacement carries two.
         longest = max(LONGEST_LINE, 16 * memory.policy.limits.max_file_bytes)
         try:

@@ -9,8 +9,9 @@ from argparse import Namespace
 from typing import Any
 
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.configuration import DEFAULT
 from memfs.cli.events import last_event, told
-from memfs.cli.known import DEFAULT, Known, known_memories
+from memfs.cli.known import Known, known_memories
 from memfs.cli.running import State, log_of, state_of
 from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, cut, painted
 from memfs.cli.texts import on_one_line

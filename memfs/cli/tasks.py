@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memfs.cli.choose import Chosen, choose, shown_path
+from memfs.cli.choose import Chosen, choose_with_rules, shown_path
 from memfs.cli.complaint import Status
 from memfs.cli.pages import head_of
 from memfs.layout import INBOX_DIR, TASKS_SUBDIR, slugify
@@ -38,8 +38,8 @@ class Task(NamedTuple):
 
 def run(options: Namespace) -> int:
     """Print the open tasks, with ``--all`` also those that are done."""
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    chosen, rules = choose_with_rules(options)
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         tasks = sorted(_tasks(memory, options.project), key=_by_workspace_and_due)
     wanted = [task for task in tasks if options.all or not task.is_done]
     if options.json:

@@ -6,8 +6,10 @@ import os
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.mount import configured_mountpoint
 from memfs.cli.running import is_served, recorded, recorded_at, strike
 from memfs.mount.lifecycle import Busy, Health, MountpointError, detach, holders, is_mounted, probe
 from memfs.places import memfs_mount_above, resolve
@@ -19,21 +21,40 @@ LAZY_SECONDS = 2.0
 
 
 def run(options: Namespace) -> int:
-    """Unmount one directory, or all of this user's."""
-    if options.all == (options.directory is not None):
-        raise Complaint("Name the directory to unmount, or give --all.", Status.USAGE)
-    directories = _all() if options.all else [resolve(os.path.expanduser(options.directory))]
+    """Unmount one directory, that of a configured memory, or all of this user's."""
+    if [options.all, options.directory is not None, options.memory is not None].count(True) != 1:
+        raise Complaint("Name the directory to unmount, or give --memory or --all.", Status.USAGE)
+    return _unmount_each(list(_wanted(options)), options.lazy)
+
+
+def unmount_all() -> int:
+    """Unmount all of this user's; the exit status."""
+    return _unmount_each(_all(), lazy=False)
+
+
+def _unmount_each(directories: list[str], lazy: bool) -> int:
     os.chdir("/")  # or this process would itself be in the mount
     status: int = Status.DONE
     for mountpoint in directories:
         try:
-            print(_unmount(mountpoint, options.lazy))
+            print(_unmount(mountpoint, lazy))
         except (Complaint, MountpointError) as error:
             print(f"memfs: {error}", file=sys.stderr)
             status = Status.REFUSED
     if not directories:
         print("Nothing is mounted.")
     return status
+
+
+def _wanted(options: Namespace) -> Iterator[str]:
+    if options.all:
+        yield from _all()
+    elif options.directory is not None:
+        yield resolve(os.path.expanduser(options.directory))
+    else:
+        mountpoint = configured_mountpoint(options.memory)
+        if is_mounted(mountpoint) or is_served(mountpoint):
+            yield mountpoint
 
 
 def _all() -> list[str]:

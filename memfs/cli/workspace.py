@@ -25,10 +25,11 @@ def bootstrap(workspace: str) -> tuple[str, int]:
         log.removeHandler(warnings)
 
 
-def workspace_store(store: str | None) -> str:
+def workspace_store(store: str | None, makes: bool = True) -> str:
     """The URL of the memory of the workspace that *store*, a ``directory:`` URL, names.
 
-    It is bootstrapped first. A link in the place of the workspace or of its ``memory/`` is not followed.
+    It is bootstrapped first, unless this *makes* nothing. A link in the place of the workspace or of its
+    ``memory/`` is not followed.
     """
     kind, _, path = (store or "").partition(":")
     if kind != "directory" or not path.strip("/") or "\0" in path:
@@ -38,6 +39,8 @@ def workspace_store(store: str | None) -> str:
     mount = memfs_mount_above(workspace)
     if mount is not None:
         raise Complaint(f"{workspace} lies inside the memfs mount {mount}; name a folder outside of it.")
+    if not makes:
+        return f"directory:{workspace}/memory"
     memory, _ = bootstrap(workspace)
     for folder in (workspace, memory):
         if not _is_folder(folder):

@@ -52,7 +52,6 @@ class Events:
 
         An event that cannot be written is logged: it must never make a request fail.
         """
-        log.info("%s: %s", code, message)
         event = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "program": actor.program,
@@ -64,6 +63,8 @@ class Events:
             "message": message,
             **details,
         }
+        told = ("program", "pid", "operation", "path", "code", "errno")
+        log.info("%s: %s", code, message, extra={"event": {name: event[name] for name in told}})
         line = json.dumps(event).encode() + b"\n"
         try:
             if self.size + len(line) > LARGEST_BYTES:

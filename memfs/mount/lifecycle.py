@@ -75,13 +75,14 @@ def default_mountpoint() -> str:
 def prepare(mountpoint: str) -> bool:
     """Make sure that *mountpoint* (absolute, free of links) can be mounted on; whether it was made here.
 
-    A dead memfs mount on it is taken away, and a missing directory is made for the user alone.
-    Raises MountpointError for everything else that is not an empty directory of the user's.
+    A missing directory is made for the user alone. A dead memfs mount is left, for :func:`clear` to take
+    away. Raises MountpointError for everything else that is not an empty directory of the user's.
     """
     outer = memfs_mount_above(os.path.dirname(mountpoint))
     if outer is not None:  # before anything is asked below it
         raise MountpointError(f"{mountpoint} lies inside the memfs mount {outer}; name a directory outside.")
-    _replace_dead(mountpoint)
+    if _is_dead_mount(mountpoint):
+        return False
     made = _make_where_missing(mountpoint)
     check_directory(mountpoint)
     return made
@@ -106,6 +107,22 @@ def check_directory(mountpoint: str) -> None:
         raise MountpointError(
             f"{mountpoint} is not empty (it holds {entry.name!a}); name an empty directory."
         )
+
+
+def clear(mountpoint: str) -> None:
+    """Take away the dead memfs mounts on *mountpoint*, as the last thing before a new one is made.
+
+    As long as a dead one is there, programs get errors; without it they would write into the directory
+    beneath, and believe it kept. Raises MountpointError.
+    """
+    for _ in range(MOST_STACKED):
+        if not _is_dead_mount(mountpoint):
+            break
+        try:
+            detach(mountpoint)
+        except Busy:  # by programs that only get errors from it
+            detach(mountpoint, lazy=True)
+    check_directory(mountpoint)
 
 
 def check_apart(mountpoint: str, what: str, directory: str) -> None:
@@ -162,6 +179,14 @@ def in_time(ask: Callable[[], T], seconds: float) -> T:
     return answer
 
 
+def answers(mountpoint: str, seconds: float) -> bool:
+    """Whether the mount on *mountpoint*, which may be this process's own, answers in time.
+
+    Another process asks: a thread of ours that waits for an answer of ours could not be killed.
+    """
+    return _run(["stat", "-f", "-c", "", "--", mountpoint], seconds) is None
+
+
 def own_report(mountpoint: str) -> bytes | None:
     """What a mount says about itself, in JSON; None where it does not answer, or not in time."""
 
@@ -212,26 +237,23 @@ def holders(mountpoint: str) -> list[str]:
     return found
 
 
-def _replace_dead(mountpoint: str) -> None:
-    for _ in range(MOST_STACKED):
-        filesystem = _filesystem_on(mountpoint)
-        if filesystem is None:
-            return
-        if filesystem != FILESYSTEM_TYPE:
-            raise MountpointError(
-                f"{mountpoint} is where another filesystem ({filesystem}) is mounted; name a directory in it."
-            )
-        health = probe(mountpoint)
-        if health is Health.HUNG:
-            raise hung(mountpoint)
-        if health is Health.DENIED:
-            raise MountpointError(f"{mountpoint} is a memfs mount of another user; name another directory.")
-        if health is Health.ALIVE:
-            raise MountpointError(f"{mountpoint} is already a memfs mount; `memfs unmount` ends it.")
-        try:
-            detach(mountpoint)
-        except Busy:  # by programs that only get errors from it
-            detach(mountpoint, lazy=True)
+def _is_dead_mount(mountpoint: str) -> bool:
+    """Whether a memfs mount without a daemon is on *mountpoint*; MountpointError for any other mount."""
+    filesystem = _filesystem_on(mountpoint)
+    if filesystem is None:
+        return False
+    if filesystem != FILESYSTEM_TYPE:
+        raise MountpointError(
+            f"{mountpoint} is where another filesystem ({filesystem}) is mounted; name a directory in it."
+        )
+    health = probe(mountpoint)
+    if health is Health.HUNG:
+        raise hung(mountpoint)
+    if health is Health.DENIED:
+        raise MountpointError(f"{mountpoint} is a memfs mount of another user; name another directory.")
+    if health is Health.ALIVE:
+        raise MountpointError(f"{mountpoint} is already a memfs mount; `memfs unmount` ends it.")
+    return True
 
 
 def _make_where_missing(mountpoint: str) -> bool:
@@ -268,8 +290,8 @@ def _lazy_command(mountpoint: str) -> list[str]:
     return ["fusermount3", "-u", "-z", "--", mountpoint]
 
 
-def _run(command: list[str]) -> str | None:
-    """Run *command* in bounded time; None, or what it said when it failed."""
+def _run(command: list[str], seconds: float = DETACH_SECONDS) -> str | None:
+    """Run *command* for so many *seconds* at most; None, or what it said when it failed."""
     try:
         process = subprocess.Popen(  # noqa: S603 - fixed programs, and no shell
             command,
@@ -282,10 +304,10 @@ def _run(command: list[str]) -> str | None:
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
     try:
-        _, said = process.communicate(timeout=DETACH_SECONDS)
+        _, said = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()  # and not waited for: where the kernel hangs it, SIGKILL does nothing
-        return f"{command[0]} did not return within {DETACH_SECONDS:.0f} s"
+        return f"{command[0]} did not return within {seconds:.0f} s"
     if process.returncode == 0:
         return None
     last = said.decode(errors="replace").strip().splitlines()[-1:] or [f"status {process.returncode}"]

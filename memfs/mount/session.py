@@ -25,7 +25,7 @@ from memfs.mount import fastloop
 from memfs.mount.actors import NOBODY
 from memfs.mount.events import Events
 from memfs.mount.following import Following
-from memfs.mount.lifecycle import Busy, MountpointError, detach
+from memfs.mount.lifecycle import Busy, MountpointError, clear, detach
 from memfs.mount.local import Local
 from memfs.mount.metrics import Metrics
 from memfs.mount.naming import Naming
@@ -56,6 +56,7 @@ STOP_SECONDS = 45.0
 """How long a stop may take in all: twice a commit that waits for another process, and an unmount."""
 FAULT_SECONDS = 1.0
 """How long to wait after an internal fault, so that one that stays does not fill the log."""
+_PR_SET_NO_NEW_PRIVS = 38
 
 
 class MountError(Exception):
@@ -67,7 +68,9 @@ class MountOptions:
     """How to mount. ``state`` is a private directory of this mount; ``umask`` the bits no mode has.
 
     ``more_scratch`` are regular expressions: names of further programs' temporary files. ``metrics`` is
-    where the counters are told, beside the private socket in ``state``.
+    where the counters are told, beside the private socket in ``state``. ``hardened``:
+    no thread that serves can gain a right by starting a program (no_new_privs). fusermount3 is such a
+    program, so that an ordinary user's mount is left to others to take away.
     """
 
     state: Path
@@ -76,13 +79,21 @@ class MountOptions:
     umask: int = 0o077
     more_scratch: tuple[str, ...] = ()
     metrics: Address | None = None
+    hardened: bool = False
 
 
-def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callable[[], None]) -> None:
+def serve(
+    memory: Memory,
+    mountpoint: str,
+    options: MountOptions,
+    ready: Callable[[], None],
+    ending: Callable[[], None] = lambda: None,
+) -> None:
     """Mount *memory* on the directory *mountpoint* and serve until it is unmounted.
 
-    *ready* is called once the directory answers. SIGTERM and SIGINT unmount too. What is staged is
-    committed, and everything synced, before this returns; *memory* stays open. Raises MountError.
+    *ready* is called once the directory answers, *ending* when it is about to go, perhaps twice. SIGTERM
+    and SIGINT unmount too. What is staged is committed, and everything synced, before this returns;
+    *memory* stays open. Raises MountError.
     """
     try:
         local, area, events = Local(options.state), ScratchArea(options.state), Events(options.state)
@@ -103,18 +114,27 @@ def serve(memory: Memory, mountpoint: str, options: MountOptions, ready: Callabl
         operations = Operations(tree, saves, copies, naming, renames, area, virtual)
         metrics = _listen(memory, operations, options)
         try:
+            clear(mountpoint)
+        except MountpointError as error:
+            raise MountError(str(error)) from None
+        try:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))
         except (RuntimeError, OSError) as error:
             metrics.close()
             raise MountError(_why_not(mountpoint, options)) from error
         try:
+            if options.hardened:
+                _give_up_new_privileges()  # before there is a second thread, which would keep its own
             fastloop.install(lambda: saves.suspended == 0)
             notices.start()
-            trio.run(_Session(memory, mountpoint, tree, saves, copies, renames, sweeping, metrics, ready).run)
+            session = _Session(
+                memory, mountpoint, tree, saves, copies, renames, sweeping, metrics, ready, ending
+            )
+            trio.run(session.run)
         finally:
             metrics.close()
             notices.stop()
-            pyfuse3.close(unmount=True)
+            pyfuse3.close(unmount=os.geteuid() == 0 or not options.hardened)
             fastloop.remove()
             faulthandler.cancel_dump_traceback_later()
     finally:
@@ -149,6 +169,15 @@ def _fuse_options(options: MountOptions) -> set[str]:
     return chosen
 
 
+def _give_up_new_privileges() -> None:
+    """No program that this process starts from now on gains a right by it; see prctl(2)."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise MountError(f"The mount cannot be hardened: {os.strerror(ctypes.get_errno())}.")
+
+
 def _why_not(mountpoint: str, options: MountOptions) -> str:
     """The likeliest reason: libfuse has printed its own and gives none to its caller."""
     if not os.path.exists("/dev/fuse"):
@@ -176,6 +205,7 @@ class _Session:
         sweeping: Sweeping,
         metrics: Metrics,
         ready: Callable[[], None],
+        ending: Callable[[], None],
     ) -> None:
         self._memory = memory
         self._mountpoint = mountpoint
@@ -186,6 +216,7 @@ class _Session:
         self._sweeping = sweeping
         self._metrics = metrics
         self._ready = ready
+        self._ending = ending
         self._foreign = trio.Event()
 
     async def run(self) -> None:
@@ -215,6 +246,7 @@ class _Session:
             finally:
                 await trio.to_thread.run_sync(watch.close)
             nursery.cancel_scope.cancel()
+        self._ending()
         await self._finish()
 
     async def _tell_ready(self) -> None:
@@ -228,6 +260,7 @@ class _Session:
             async for _ in signals:
                 # Whatever goes wrong now: the stacks are logged, and the next mount replaces this one.
                 faulthandler.dump_traceback_later(STOP_SECONDS, exit=True, file=2)
+                self._ending()
                 # While requests are still served, so that the kernel can hand over what it holds.
                 if not await trio.to_thread.run_sync(
                     partial(_let_go, self._mountpoint), abandon_on_cancel=True

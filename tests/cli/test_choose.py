@@ -13,7 +13,6 @@ from memfs.cli import running
 from memfs.cli.choose import Chosen, choose, port_path
 from memfs.cli.complaint import Complaint
 from memfs.places import MountPoint, resolve
-from tests.cli.conftest import Shell
 
 WORK = Chosen("sqlite:/stores/work", "work")
 HOME = Chosen("sqlite:/stores/home", "home")
@@ -182,54 +181,3 @@ def test_links_are_followed_as_the_kernel_does(tmp_path: Path) -> None:
         assert resolve(f"{tmp_path}/{path}") == os.path.realpath(tmp_path / path)
     assert resolve(f"{tmp_path}/loop/x") == f"{tmp_path}/loop/x"
     assert resolve("/") == resolve("/..") == "/"
-
-
-# --- configured memories ---------------------------------------------------------------------------
-
-
-def test_a_configured_memory_has_its_store_and_scope(shell: Shell) -> None:
-    shell.configure("work", 'store = "sqlite:~/agent"\nscope = "work"\n')
-    shell("create", "a.md", "x", "--memory", "work").done()
-    assert shell("view", "--store", f"sqlite:{shell.home}/agent", "--scope", "work").done() == "a.md\n"
-    assert shell("view").done() == ""
-
-
-def test_what_a_configuration_leaves_out_is_the_default(shell: Shell) -> None:
-    shell.configure("empty", "")
-    shell("create", "a.md", "x").done()
-    assert shell("view", "--memory", "empty").done() == "a.md\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "named"),
-    [
-        ('stor = "simple:"', "'stor'"),
-        ("store = 3", "'store'"),
-        ('store = "ftp:x"', "'store'"),
-        ('store = "sqlite:relative"', "'store'"),
-        ('scope = " "', "'scope'"),
-        ('scope = "a\\u0001"', "'scope'"),
-        ('mountpoint = "memories"', "'mountpoint'"),
-        ("mountpoint = []", "'mountpoint'"),
-        ("[store]", "'store'"),
-        ("store 3", "line 1"),
-        ('scratch = "x"', "'scratch'"),
-        ("scratch = [3]", "'scratch'"),
-        ("scratch = ['fine', '(']", "'(' does not compile"),
-        ("scratch = ['.*']", "the name of a memory"),
-        ("scratch = ['[a-z]+[.]md']", "matches notes.md"),
-        (r"scratch = ['plan-7\.md']", "matches plan-7.md"),
-        ('scope = "a"\nscope = "b"\n', "line 2"),
-    ],
-)
-def test_a_wrong_configuration_is_named_with_its_file(shell: Shell, content: str, named: str) -> None:
-    file = shell.configure("work", content)
-    sentence = shell("view", "--memory", "work").refusal(78)
-    assert str(file) in sentence
-    assert named in sentence
-
-
-def test_a_memory_that_is_not_configured_is_wrong_usage(shell: Shell) -> None:
-    shell.configure("work", "")
-    assert "work" in shell("view", "--memory", "wrok").refusal(2)
-    shell("view", "--memory", "../work").refusal(2)

@@ -81,7 +81,7 @@ def test_a_full_disk_under_the_output_is_an_error(shell: Shell) -> None:
 def test_a_fault_of_ours_is_a_sentence_and_a_traceback_on_request(shell: Shell) -> None:
     broken = (
         "import sys, memfs.cli.commands as c, memfs.cli\n"
-        "c.choose = lambda *_: 1 / 0\n"
+        "c.choose_with_rules = lambda *_: 1 / 0\n"
         "sys.exit(memfs.cli.main(['view']))"
     )
     for debug in (False, True):

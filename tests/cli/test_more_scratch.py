@@ -12,8 +12,8 @@ from tests.cli.conftest import Place, Shell
 
 def test_names_that_are_configured_or_given_stay_in_the_mount(shell: Shell, place: Place) -> None:
     shell.configure("work", f"scratch = ['.*\\.wip', 'LOCK-[0-9]+']\nmountpoint = '{place.directory}'\n")
-    shell("mount", "--memory", "work", "--scratch", r"\.mytool-.*", "--scratch", "HOLD").done()
-    for name in ("notes.md.wip", "LOCK-7", ".mytool-x", "HOLD"):
+    shell("mount", "--memory", "work").done()
+    for name in ("notes.md.wip", "LOCK-7"):
         (place.directory / name).write_bytes(b"any bytes\xff")
         assert (place.directory / name).read_bytes() == b"any bytes\xff"
     with pytest.raises(OSError) as refused:
@@ -21,6 +21,10 @@ def test_names_that_are_configured_or_given_stay_in_the_mount(shell: Shell, plac
     assert refused.value.errno == errno.EINVAL
     (place.directory / "notes.md").write_text("a memory")
     assert shell("view").done() == "notes.md\n"
+    shell("unmount", str(place.directory)).done()
+    shell("mount", "--memory", "work", "--scratch", r"\.mytool-.*", "--scratch", "HOLD").done()
+    for name in (".mytool-x", "HOLD"):
+        (place.directory / name).write_bytes(b"any bytes\xff")
 
 
 def test_without_them_such_names_are_refused(shell: Shell, place: Place) -> None:

@@ -1,0 +1,138 @@
+"""What is installed from a wheel and from an sdist: a command that works, with its unit; and its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.conftest import ROOT
+from tests.service.manager import PLACE, USER, new_home, running_manager
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+SECONDS = 600
+"""For pip, which may have to compile pyfuse3."""
+
+
+class Built(NamedTuple):
+    """The two forms of one release, and a cache in which pip keeps what it compiles for them."""
+
+    wheel: Path
+    sdist: Path
+    cache: Path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    directory = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(directory), str(ROOT)).check()
+    (wheel,), (sdist,) = directory.glob("*.whl"), directory.glob("*.tar.gz")
+    return Built(wheel, sdist, directory / "cache")
+
+
+class Ran(NamedTuple):
+    status: int
+    said: str
+
+    def check(self) -> str:
+        assert self.status == 0, self.said
+        return self.said
+
+
+def run(*command: str, **environment: str) -> Ran:
+    done = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout)
+
+
+def new_venv(directory: Path) -> Path:
+    """A fresh venv of the interpreter that ours is made from; its python."""
+    base = getattr(sys, "_base_executable", sys.executable)
+    run(base, "-m", "venv", str(directory)).check()
+    return directory / "bin/python"
+
+
+@pytest.mark.parametrize("form", ["wheel", "sdist"])
+def test_what_is_installed_works_with_its_unit_and_goes_without_the_memory(built: Built, form: str) -> None:
+    with new_home() as home:
+        python = new_venv(home / "venv")
+        run(
+            str(python), "-m", "pip", "install", str(getattr(built, form)), PIP_CACHE_DIR=str(built.cache)
+        ).check()
+        command = home / ".local/bin/memfs"
+        command.unlink()
+        command.symlink_to(python.with_name("memfs"))  # as pipx and uv do
+        for path in (home / "venv", *(home / "venv").rglob("*")):
+            os.chown(path, USER, USER, follow_symlinks=False)
+        with running_manager(home) as manager:
+            assert manager.memfs("--version").done().startswith("memfs ")
+            manager.memfs("service", "install").done()
+            manager("sh", "-c", "echo kept >memories/a.md").done()
+            assert manager.memfs("view", "a.md").done() == "kept\n"
+            unit = manager("cat", ".config/systemd/user/memfs@.service").done()
+            assert unit == (ROOT / "systemd/memfs@.service").read_text()
+
+            done = manager.memfs("uninstall")
+            assert done.status == 0, done
+            assert f"The memories stay in sqlite:{manager.inside}/.local/share/memfs/store" in done.out
+            assert manager.is_mounted("memories") == 0
+            assert not python.with_name("memfs").exists()
+            assert not list((home / "venv").rglob("memfs*"))
+            assert list((home / ".local/share/memfs/store").glob("*.db"))
+
+
+def test_a_command_that_is_elsewhere_is_named_in_the_unit(built: Built) -> None:
+    with new_home() as home:
+        venv = home / "with space"
+        run(str(new_venv(venv)), "-m", "pip", "install", "--no-deps", "--no-index", str(built.wheel)).check()
+        (home / ".local/bin/memfs").unlink()
+        with running_manager(home) as manager:
+            # What memfs needs is taken from where the tests have it: the wheel alone is new.
+            (packages,) = (venv / "lib").glob("python*/site-packages")
+            ours = Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+            (packages / "ours.pth").write_text(f"{PLACE}/venv/{ours}\n")
+            python = f"{manager.inside}/with space/bin/python"
+            manager(python, "-m", "memfs", "service", "install").done()
+            unit = manager("cat", ".config/systemd/user/memfs@.service").done()
+            assert f'ExecStart="{python}" -m memfs mount' in unit
+            assert manager.is_mounted("memories") == 1
+
+
+def test_pip_names_the_missing_system_packages(built: Built, tmp_path: Path) -> None:
+    python = new_venv(tmp_path / "venv")
+    (tmp_path / "bin").mkdir()
+    ran = run(str(python), "-m", "pip", "install", str(built.sdist), PATH=str(tmp_path / "bin"))
+    assert ran.status != 0
+    assert "this machine lacks a C compiler, " in ran.said
+    assert "pkg-config, libfuse3, fusermount3" in ran.said
+    assert "sudo apt-get install gcc " in ran.said
+    assert "Traceback" not in ran.said
+
+
+def test_only_who_installs_is_told(built: Built, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--wheel",
+        "--outdir",
+        str(tmp_path),
+        str(ROOT),
+    ]
+    run(*command, PATH=str(tmp_path / "bin")).check()
+    assert list(tmp_path.glob("*.whl"))
