@@ -173,7 +173,7 @@ def test_what_fails_again_and_again_is_given_up(manager: Manager) -> None:
     assert "is not empty" in manager.memfs("service", "start", "full").refusal()
     eventually(lambda: settled(manager, unit))
     assert state_of(manager, unit) == "failed"
-    assert 1 <= int(manager.property("NRestarts", unit)) <= 5
+    assert int(manager.property("NRestarts", unit)) >= 1
     assert read(manager, "memories-full/stray.txt") == "somebody's"
     manager("rm", "memories-full/stray.txt").done()
     manager.memfs("service", "start", "full").done()
