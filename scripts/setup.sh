@@ -14,6 +14,7 @@ TEST_PACKAGES=(
   dte:dte
   ed:ed
   emacs:emacs-nox
+  fish:fish
   gawk:gawk
   geany:geany
   gedit:gedit
@@ -24,6 +25,7 @@ TEST_PACKAGES=(
   jove:jove
   kak:kakoune
   kate:kate
+  man:man-db
   mcedit:mc
   mg:mg
   micro:micro
@@ -38,6 +40,7 @@ TEST_PACKAGES=(
   perl:perl
   rg:ripgrep
   rsync:rsync
+  strace:strace
   systemctl:systemd
   tar:tar
   tilde:tilde
@@ -49,6 +52,7 @@ TEST_PACKAGES=(
   Xvfb:xvfb
   zile:zile
   zip:zip
+  zsh:zsh
 )
 
 set_up() {
