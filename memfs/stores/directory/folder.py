@@ -29,6 +29,7 @@ UNFINISHED = "unfinished-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
+_PIECE = 1 << 20
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _renameat2 = _libc.renameat2
@@ -58,6 +59,17 @@ class Signature(NamedTuple):
     @classmethod
     def of(cls, found: os.stat_result) -> Signature:
         return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class Reading(NamedTuple):
+    """A plain file's bytes, and how it looked when they were read.
+
+    ``settled``: nobody wrote meanwhile, so that the two belong together.
+    """
+
+    signature: Signature
+    content: bytes
+    settled: bool
 
 
 class LeftAlone(Exception):
@@ -270,21 +282,17 @@ def parent_of(place: str) -> str:
 
 def look(directory: int, name: str) -> Signature | None:
     """As :meth:`Folder.look`, in an open directory."""
-    try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    check_plain(found)
-    return Signature.of(found)
+    found = _plain(directory, name)
+    return None if found is None else Signature.of(found)
 
 
-def read(directory: int, name: str, most: int | None = None) -> tuple[Signature, bytes] | None:
+def read(directory: int, name: str, most: int | None = None) -> Reading | None:
     """The plain file *name* in an open directory, or None where nothing is. It may be about to be written.
 
     One of more than *most* bytes is :class:`LeftAlone`.
     """
     # Looked at first, for to open a FIFO or a device may already do something.
-    if look(directory, name) is None:
+    if _plain(directory, name) is None:
         return None
     try:
         descriptor = os.open(name, READ, dir_fd=directory)
@@ -297,16 +305,19 @@ def read(directory: int, name: str, most: int | None = None) -> tuple[Signature,
     try:
         found = os.fstat(descriptor)
         check_plain(found)
-        if most is not None and found.st_size > most:
+        size = found.st_size
+        if most is not None and size > most:
             raise LeftAlone(f"larger than the {most} bytes a memory may have")
-        pieces = []
-        while piece := os.read(descriptor, max(found.st_size + 1, 4096)):
-            pieces.append(piece)
-            if len(piece) <= found.st_size and sum(map(len, pieces)) == found.st_size:
-                break
-        return Signature.of(found), b"".join(pieces)
+        content = os.read(descriptor, size + 1)
+        while len(content) != size and (more := os.read(descriptor, _PIECE)):
+            content += more
+        # Not by its name: who takes that away, or puts another file there, changes this one's status too.
+        now = os.fstat(descriptor)
     finally:
         os.close(descriptor)
+    signature = Signature.of(found)
+    settled = len(content) == size and now.st_nlink == 1 and Signature.of(now) == signature
+    return Reading(signature, content, settled)
 
 
 def is_being_written(directory: int, name: str) -> bool:
@@ -334,6 +345,15 @@ def check_plain(found: os.stat_result) -> None:
         stat.S_IFSOCK: "a socket",
     }
     raise LeftAlone(kinds.get(stat.S_IFMT(found.st_mode), "a device"))
+
+
+def _plain(directory: int, name: str) -> os.stat_result | None:
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    check_plain(found)
+    return found
 
 
 def _make_alike(descriptor: int, made: os.stat_result, like: os.stat_result) -> None:

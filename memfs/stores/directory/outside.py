@@ -20,7 +20,7 @@ from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
 from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
 from memfs.stores.directory.dirt import SETTLE, Dirt, Due
-from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, look, parent_of, read
+from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, parent_of, read
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.sqlite import rows
 
@@ -39,11 +39,12 @@ class Taken(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """A file that can be a memory, with its bytes and their SHA-256."""
+    """A file that can be a memory, as it was read, with the SHA-256 of its bytes."""
 
     place: str
     signature: Signature
     content: bytes
+    settled: bool
     digest: bytes
 
 
@@ -194,7 +195,7 @@ class Outside:
         except LeftAlone as reason:
             self._leave(place, reason)
             return None
-        if here is not None and not _is_settled(directory, name, here):
+        if here is not None and not here.settled:
             self._dirt.note_later(place)  # what comes next is a version of its own
         return here
 
@@ -259,19 +260,12 @@ def _read(directory: int, name: str, place: str, policy: Policy) -> _Here | None
     found = read(directory, name, min(policy.limits.max_file_bytes, policy.limits.max_total_bytes))
     if found is None:
         return None
-    signature, content = found
+    signature, content, settled = found
     try:
         content.decode()
     except UnicodeDecodeError:
         raise LeftAlone("no valid UTF-8") from None
-    return _Here(place, signature, content, hashlib.sha256(content).digest())
-
-
-def _is_settled(directory: int, name: str, here: _Here) -> bool:
-    try:
-        return len(here.content) == here.signature.size and look(directory, name) == here.signature
-    except LeftAlone:
-        return False
+    return _Here(place, signature, content, settled, hashlib.sha256(content).digest())
 
 
 def _cannot_be_named(place: str, policy: Policy) -> bool:

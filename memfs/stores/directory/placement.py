@@ -184,13 +184,13 @@ class Placement:
         try:
             self._await_writers(step.staged)
             there = read(self._folder.staged, step.staged) if page.fresh else None
-            signature = there[0] if there else look(self._folder.staged, step.staged)
+            signature = there.signature if there else look(self._folder.staged, step.staged)
         except LeftAlone:
             raise OvertakenError(step.place) from None
         # Not the ctime: it is that of the rename now.
         if signature is None or signature[:3] != page.signature[:3]:
             raise OvertakenError(step.place)
-        if there is not None and hashlib.sha256(there[1]).digest() != page.digest:
+        if there is not None and hashlib.sha256(there.content).digest() != page.digest:
             raise OvertakenError(step.place)
 
     def _await_writers(self, staged: str) -> None:
@@ -222,9 +222,8 @@ def sweep(folder: Folder, pages: Pages) -> Iterator[str]:
             found = read(folder.staged, name)
             if found is None:
                 continue
-            signature, content = found
-            ours = name.startswith(UNFINISHED) or name == f"new-{signature.inode}"
-            if ours or not content or pages.knows(hashlib.sha256(content).digest()):
+            ours = name.startswith(UNFINISHED) or name == f"new-{found.signature.inode}"
+            if ours or not found.content or pages.knows(hashlib.sha256(found.content).digest()):
                 folder.discard(name)
             else:
                 yield name

@@ -65,6 +65,8 @@ class DirectoryStore:
 
     def begin(self) -> None:
         """Finish what a crash left, and take in what others did while nobody looked."""
+        if not self._durable:  # a mount's, which stays: watched from here on, nothing is compared twice
+            self._dirt.begin()
         self.acquire(wait=True)
         try:
             with folder_errors(self._folder.path):
