@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 import os
@@ -142,7 +141,9 @@ class Placement:
         """Have the folder as it was."""
         steps.undo(self._folder, self._done)
         for step in self._steps:
-            if step.staged and not self._folder.discard(step.staged, step.inode):
+            if not step.staged or self._folder.discard(step.staged, step.inode):
+                continue
+            if _is_somebodys(self._folder, self._pages, step.staged):
                 log.warning(
                     "%s holds a version of %s that two others replaced at once.",
                     self._folder.path / META / STAGED / step.staged,
@@ -218,17 +219,20 @@ def sweep(folder: Folder, pages: Pages) -> Iterator[str]:
     out of its place in the instant of the crash.
     """
     for name in os.listdir(folder.staged):
-        try:
-            found = read(folder.staged, name)
-            if found is None:
-                continue
-            ours = name.startswith(UNFINISHED) or name == f"new-{found.signature.inode}"
-            if ours or not found.content or pages.knows(hashlib.sha256(found.content).digest()):
-                folder.discard(name)
-            else:
-                yield name
-        except LeftAlone:
+        if _is_somebodys(folder, pages, name):
             yield name
-        except OSError as error:
-            if error.errno != errno.ENOENT:
-                raise
+
+
+def _is_somebodys(folder: Folder, pages: Pages, name: str) -> bool:
+    """Whether *name* in ``.meta/staged`` may be all there is of a version. What is not is removed."""
+    try:
+        found = read(folder.staged, name)
+    except LeftAlone:
+        return True
+    if found is None:
+        return False
+    ours = name.startswith(UNFINISHED) or name == f"new-{found.signature.inode}"
+    if ours or not found.content or pages.knows(hashlib.sha256(found.content).digest()):
+        folder.discard(name)
+        return False
+    return True

@@ -78,13 +78,16 @@ def undo(folder: Folder, steps: Iterable[Step]) -> None:
 def _undo(folder: Folder, step: Step) -> None:
     staged, made = folder.staged, list[str]()
     match step.kind:
-        case "place" | "exchange":
+        case "place":
             with suppress(FileNotFoundError), folder.holder(step.place) as (directory, name):
                 if _inode(directory, name) == step.inode:
-                    change = move if step.kind == "place" else exchange
-                    change(directory, name, staged, step.staged)
+                    move(directory, name, staged, step.staged)
                     if _inode(staged, step.staged) != step.inode:  # replaced in this very instant
-                        exchange(directory, name, staged, step.staged)
+                        move(staged, step.staged, directory, name)
+        case "exchange":
+            with suppress(FileNotFoundError), folder.holder(step.place) as (directory, name):
+                if _inode(directory, name) == step.inode:
+                    _exchange_back(directory, name, staged, step)
         case "take":
             if _inode(staged, step.staged) == step.inode:
                 with folder.holder(step.place, made) as (directory, name):
@@ -94,6 +97,20 @@ def _undo(folder: Folder, step: Step) -> None:
                 if _inode(new, new_name) == step.inode:
                     with folder.holder(step.place, made) as (old, old_name):
                         move(new, new_name, old, old_name)
+
+
+def _exchange_back(directory: int, name: str, staged: int, step: Step) -> None:
+    """Have the staged file in its place again, and ours out, unless somebody puts another there meanwhile.
+
+    What comes out, and is not what was there, is newer than what went in: it goes back.
+    """
+    there: int | None = step.inode
+    while True:
+        back = _inode(staged, step.staged)
+        exchange(directory, name, staged, step.staged)
+        if _inode(staged, step.staged) == there:
+            return
+        there = back
 
 
 def _inode(directory: int, name: str) -> int | None:

@@ -92,11 +92,11 @@ def test_our_own_directory_swapped_for_a_link_leads_nowhere(
 # Replaces a file by rename as fast as it can, each time with another text.
 REPLACER = """
 import os, sys
-place, count = sys.argv[1], int(sys.argv[2])
+place, count, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 print("begun", flush=True)
 for number in range(count):
     with open(place + ".tmp", "w") as file:
-        file.write(f"theirs {number:06d}")
+        file.write(f"theirs {name} {number:06d}")
     os.rename(place + ".tmp", place)
 """
 
@@ -109,15 +109,15 @@ def test_a_version_that_somebody_puts_there_in_the_same_instant_is_kept(fast_pat
     memory, store = open_folder(folder)
     with memory:
         must(memory, "create", path=A, text="ours")
-        for _ in range(15):
-            with start_python(REPLACER, str(folder / "a.md"), "40") as replacer:
+        for again in range(15):
+            with start_python(REPLACER, str(folder / "a.md"), "40", str(again)) as replacer:
                 assert replacer.stdout is not None
                 replacer.stdout.readline()
                 number = 0
                 while replacer.poll() is None:
                     must(memory, "create", path=A, text=f"ours {number}")
                     number += 1
-            last = "theirs 000039"
+            last = f"theirs {again} 000039"
             eventually(lambda: must(memory, "view", path=A).text, (folder / "a.md").read_text())
             newest = []
             for record in store.history():
