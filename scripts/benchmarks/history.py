@@ -87,6 +87,11 @@ class PresentOnly(SqliteStore):
         return Commit(version, change, origin)
 
 
+def history_figures(work: Path) -> str:
+    """All of it, in words."""
+    return history_in_words(measure_history(work))
+
+
 def measure_history(work: Path) -> HistoryCosts:
     """All of it; takes about a minute."""
     kept, present = _commits(work)

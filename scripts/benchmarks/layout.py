@@ -6,6 +6,7 @@ Linear is what a column shows whose figures stay. The tests count steps; this is
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter_ns
 
 from memfs.layout import memory_path_violation, normalize_path, original_path_for, slugify
@@ -26,7 +27,7 @@ CURVES: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
 }
 
 
-def layout_curves() -> str:
+def layout_curves(_work: Path) -> str:
     """A table: nanoseconds per character, one row per function and kind of string."""
     width = max(map(len, CURVES))
     lines = [f"{'ns per character':{width}}" + "".join(f"{size:>10,}" for size in SIZES)]

@@ -7,11 +7,12 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 from benchmarks import goals, report
 from benchmarks.changes import CHANGES
@@ -20,7 +21,7 @@ from benchmarks.figures import Figures
 from benchmarks.folder import folder_figures
 from benchmarks.git import git_figures
 from benchmarks.goals import Verdict
-from benchmarks.history import history_in_words, measure_history
+from benchmarks.history import history_figures
 from benchmarks.layout import layout_curves
 from benchmarks.operations import Operation, Stage
 from benchmarks.peers import TARGETS, install_peers
@@ -39,6 +40,24 @@ TOOL_ROUNDS = 7
 MILLISECONDS = 1_000.0
 
 
+class Part(NamedTuple):
+    """What can be measured by itself: *figures* does it in a folder of its own, and says it in words."""
+
+    name: str
+    what: str
+    figures: Callable[[Path], str]
+
+
+ALONE = (
+    Part("git", "the git store: commits, waits, and an export of 20,000 versions", git_figures),
+    Part("layout", "the layout's functions: cost per character, short and long", layout_curves),
+    Part("history", "the history: what it adds to a commit, its room, reading it", history_figures),
+    Part("folder", "the directory store: a durable replace, and the mount of 10,000 notes", folder_figures),
+    Part("search", "searches over 10,000 memories, with and without their index", search_times),
+    Part("mcp", "the start of memfs mcp, and a call beside the port's own", protocol_costs),
+)
+
+
 def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -54,20 +73,10 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
     )
     parser.add_argument("--no-shell", action="store_true", help="leave the unpinned tools out")
     parser.add_argument("--scale", action="store_true", help="also compare 100,000 files with 100 (minutes)")
-    parser.add_argument(
-        "--layout", action="store_true", help="only what the layout's functions cost (seconds)"
-    )
-    parser.add_argument(
-        "--folder", action="store_true", help="only the directory store: a replace beside the same by hand"
-    )
-    parser.add_argument(
-        "--history", action="store_true", help="only what the history costs, by the API (a minute)"
-    )
-    parser.add_argument("--git", action="store_true", help="only the git store, and an export (a minute)")
-    parser.add_argument("--search", action="store_true", help="only searches over 10,000 memories (seconds)")
-    parser.add_argument(
-        "--mcp", action="store_true", help="only the start of memfs mcp and its calls (seconds)"
-    )
+    for part in ALONE:
+        parser.add_argument(
+            f"--{part.name}", dest="alone", action="store_const", const=part, help=f"only {part.what}"
+        )
     parser.add_argument("--workdir", type=Path, metavar="DIR", help="work below DIR, whatever it is on")
     parser.add_argument("--keep", action="store_true", help="leave stores and logs of the run behind")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers from PyPI first")
@@ -77,29 +86,14 @@ def arguments(argv: Sequence[str], description: str) -> argparse.Namespace:
 def main(argv: Sequence[str], description: str) -> int:
     """Run the benchmark; 0 when it ran, whatever the goals."""
     wanted = arguments(argv, description)
-    if wanted.layout:
-        print(layout_curves())
-        return 0
     signal.signal(signal.SIGTERM, _leave)
-    if wanted.history:
-        with workdir(wanted) as work:
-            print(history_in_words(measure_history(work)))
-        return 0
-    if wanted.folder:
-        with workdir(wanted) as work:
-            print(folder_figures(work))
-        return 0
-    if wanted.search or wanted.mcp:
-        with workdir(wanted) as work:
-            print(search_times(work) if wanted.search else protocol_costs(work))
-        return 0
     if wanted.install_peers:
         install_peers()
     with workdir(wanted) as work:
-        if wanted.git:
-            print(git_figures(work))
-            return 0
-        run(wanted, work)
+        if wanted.alone:
+            print(wanted.alone.figures(work))
+        else:
+            run(wanted, work)
     return 0
 
 
