@@ -49,7 +49,7 @@ class Editing(Mounted):
         self.home = directory / "home"
         self.make_home()
         self._seen = 0
-        with open_with(self._orders["url"], SCOPE, self._orders["wanted"], "before") as memory:
+        with open_with(self.url, SCOPE, self._orders["wanted"], "before") as memory:
             for name, text in files.items():
                 must(memory, "create", path=f"/memories/{name}", text=text)
         self.mark()
@@ -119,7 +119,7 @@ class Editing(Mounted):
     @property
     def database(self) -> Path:
         """The SQLite database of the scope."""
-        return next(Path(self._orders["url"].removeprefix("sqlite:")).glob("*.db"))
+        return next(Path(self.url.removeprefix("sqlite:")).glob("*.db"))
 
     @contextmanager
     def failing_store(self) -> Iterator[None]:

@@ -73,6 +73,12 @@ class Mounted:
         self._store: SqliteStore | None = None
         self._memory: Memory | None = None
 
+    @property
+    def url(self) -> str:
+        """The URL of the store."""
+        url: str = self._orders["url"]
+        return url
+
     # The daemon
 
     @property
@@ -165,7 +171,7 @@ class Mounted:
     def memory(self) -> Memory:
         """The port on the same scope."""
         if self._memory is None:
-            self._memory = open_with(self._orders["url"], SCOPE, {}, "other")
+            self._memory = open_with(self.url, SCOPE, {}, "other")
         return self._memory
 
     def execute(self, command: str, **fields: Any) -> Any:
@@ -195,7 +201,7 @@ class Mounted:
     def history(self) -> Iterator[Record]:
         """All records, oldest first."""
         if self._store is None:
-            directory = Path(self._orders["url"].removeprefix("sqlite:"))
+            directory = Path(self.url.removeprefix("sqlite:"))
             self._store, _ = open_sqlite(directory, SCOPE, Policy())
         return self._store.history(newest_first=False)
 

@@ -60,8 +60,8 @@ class Peer:
 
 
 @contextmanager
-def connected(transport: Any, mode: str) -> Iterator[Peer]:
-    """The official client over *transport*, speaking the protocol as *mode* says."""
+def connected(transport: Any, mode: str, name: str = NAME) -> Iterator[Peer]:
+    """The official client over *transport*, speaking the protocol as *mode* says, under the name *name*."""
     heard: list[Any] = []
 
     async def listen(message: Any) -> None:
@@ -71,7 +71,7 @@ def connected(transport: Any, mode: str) -> Iterator[Peer]:
         client = Client(
             transport,
             mode=mode,
-            client_info=types.Implementation(name=NAME, version="1"),
+            client_info=types.Implementation(name=name, version="1"),
             message_handler=listen,
         )
         with portal.wrap_async_context_manager(client) as entered:
@@ -79,10 +79,12 @@ def connected(transport: Any, mode: str) -> Iterator[Peer]:
 
 
 @contextmanager
-def spoken_to(environment: Mapping[str, str], *arguments: str, mode: str = LEGACY) -> Iterator[Peer]:
+def spoken_to(
+    environment: Mapping[str, str], *arguments: str, mode: str = LEGACY, name: str = NAME
+) -> Iterator[Peer]:
     """A server over standard input and output, for as long as this lasts."""
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "memfs", "mcp", *arguments], env=dict(environment)
     )
-    with connected(stdio_client(parameters), mode) as peer:
+    with connected(stdio_client(parameters), mode, name) as peer:
         yield peer

@@ -19,7 +19,7 @@ import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.agents.mcp.peer import LEGACY, MODERN, Peer, connected
+from tests.agents.mcp.peer import LEGACY, MODERN, NAME, Peer, connected
 from tests.agents.mcp.test_resources import subscribe
 from tests.cli.conftest import SECONDS, Shell, eventually
 
@@ -33,8 +33,8 @@ class Served:
         self.token_file = token_file
         self.token = token_file.read_text().strip()
 
-    def client(self, mode: str) -> AbstractContextManager[Peer]:
-        return connected(self._transport(), mode)
+    def client(self, mode: str, name: str = NAME) -> AbstractContextManager[Peer]:
+        return connected(self._transport(), mode, name)
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
