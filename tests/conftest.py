@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.editors import packages
+
 ON_CI = os.environ.get("CI") == "true"
 MEMORY_DISK = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HOME = pytest.StashKey[Path]()
@@ -48,6 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         (home / directory).mkdir(mode=0o700, parents=True)
         os.environ[variable] = str(home / directory)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Install what the tests of this run need of other languages, before the time of any test runs."""
+    needed = any(item.get_closest_marker("packages") for item in session.items)
+    if needed and not session.config.option.collectonly:
+        packages.install()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

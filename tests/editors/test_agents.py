@@ -135,15 +135,15 @@ def test_a_refused_edit_of_the_sdks_tool_leaves_the_old_memory(
 @pytest.fixture
 def server(here: Path, shared: Editing) -> Iterator[ToolServer]:
     """The server from npm, allowed to work in the test's directory."""
-    modules = packages.node()
-    if modules is None:
+    program = packages.node_program("mcp-server-filesystem")
+    if program is None:
         pytest.skip("machine: npm cannot install @modelcontextprotocol/server-filesystem")
-    program = modules / ".bin/mcp-server-filesystem"
     with ToolServer(str(program), str(here), environment=shared.environment) as started:
         yield started
 
 
 @pytest.mark.slow
+@pytest.mark.packages
 def test_the_reference_filesystem_server_works_on_the_mount(
     server: ToolServer, shared: Editing, here: Path
 ) -> None:
@@ -184,6 +184,7 @@ def test_the_reference_filesystem_server_works_on_the_mount(
 
 
 @pytest.mark.slow
+@pytest.mark.packages
 def test_the_reference_server_hears_why_a_name_is_refused(
     server: ToolServer, shared: Editing, here: Path
 ) -> None:

@@ -10,7 +10,7 @@ from tests.editors.harness import Editing
 from tests.editors.tools import TOOLS, Tool, prepare, run
 from tests.mount.harness import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.packages]
 
 OLD = "the old line\n"
 NEW = "a new line\nb and another one\n"

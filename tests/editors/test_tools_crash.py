@@ -18,7 +18,7 @@ from tests.mount.watchdog import WATCHDOG
 
 SECONDS = 600.0
 """For one tool: every step takes two mounts."""
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.packages, pytest.mark.timeout(SECONDS)]
 
 OLD, NEW = "the old line\n", "a new line\nb and another one\n"
 # One of each way of saving: every step takes two mounts, and the same steps break in the same places.

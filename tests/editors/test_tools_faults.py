@@ -17,7 +17,7 @@ from tests.editors.looks import text_of
 from tests.editors.tools import TOOLS, Tool, prepare, run
 from tests.mount.harness import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.packages]
 
 OLD = "the old line\n"
 SILENT = {"git checkout", "unzip"}

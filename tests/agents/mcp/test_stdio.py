@@ -115,8 +115,9 @@ def test_pipes_that_do_not_block_are_waited_for(shell: Shell) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.packages
 def test_the_official_inspector_sees_the_tools_and_calls_them(shell: Shell) -> None:
-    program = packages.inspector()
+    program = packages.node_program("mcp-inspector")
     if program is None:
         pytest.skip("machine: npm cannot install the inspector")
 
