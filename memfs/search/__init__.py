@@ -4,7 +4,7 @@
 - ``passages``: where a text is split, and how well a passage answers.
 - ``find``: the search itself, over an open memory; it needs nothing but the memory.
 - ``index``: an SQLite index that makes it fast on a large scope. Without it the answers are the same, and
-  :func:`forget` takes it away.
+  :func:`forget` takes it away. ``postings`` are its lists of what stands where.
 """
 
 from memfs.search.find import Hit, search

@@ -63,7 +63,7 @@ def search(
         tries += 1
         try:
             files = memory.look(lambda scope: list(scope.in_write_order()))
-            chosen = [file for file in files if _lies_in(file.path, path)]
+            chosen = files if path == ROOT else [file for file in files if _lies_in(file.path, path)]
             if not chosen and path != ROOT:
                 return PortError(ErrorCode.NOT_FOUND, f"There is nothing at {path} to search in.", path)
             if index is not None and index.is_worth_it(files):
@@ -95,7 +95,7 @@ def limit_error(limit: object) -> PortError | None:
 
 
 def _lies_in(file: str, path: str) -> bool:
-    return path == ROOT or file == path or file.startswith(f"{path}/")
+    return file == path or file.startswith(f"{path}/")
 
 
 def _scan(memory: Memory, files: Iterable[File], query: Query) -> Iterator[Hit]:

@@ -11,29 +11,36 @@ It holds the words of the memories and where they stand, so it is as private as 
 from __future__ import annotations
 
 import hashlib
+import heapq
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 import apsw
 
 from memfs.places import cache_directory, make_private, memfs_mount_above, resolve
 from memfs.port.change import File
 from memfs.port.names import ROOT
+from memfs.search import postings
 from memfs.search.passages import passages_of
 from memfs.search.words import Query, Rank, folded, words_of
 
-FORMAT = 1
+FORMAT = 2
 WORTH_IT_FROM_FILES = 500
 WORTH_IT_FROM_BYTES = 4 << 20
 """Below both a search without an index takes a few milliseconds, and nothing needs to lie in a cache."""
 BUSY_MS = 2_000
 
+MANY_EQUAL = 100
+"""So many passages that answer equally well are met soon on the way through all, in the order of paths."""
+
 # The words come as `words_of` makes them, joined by spaces. `ascii` takes every other character for part of
-# a word, as it should here: SQLite's own idea of letters is not Python's.
+# a word, as it should here: SQLite's own idea of letters is not Python's. FTS5 finds the phrases; how often a
+# word occurs is in lists of our own. `words` are a passage's, each once: what leaves the lists with it.
 _SCHEMA = """
 CREATE TABLE state (files BLOB NOT NULL);
 INSERT INTO state VALUES (x'');
@@ -44,39 +51,51 @@ CREATE TABLE file (
   mtime_ns INTEGER NOT NULL,
   content INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX file_by_path ON file (path);
 CREATE TABLE passage (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   file INTEGER NOT NULL,
-  start INTEGER NOT NULL
+  start INTEGER NOT NULL,
+  words TEXT NOT NULL
 ) STRICT;
-CREATE INDEX passage_of_file ON passage (file);
-CREATE VIRTUAL TABLE words USING fts5
+CREATE INDEX passage_of_file ON passage (file, start);
+CREATE VIRTUAL TABLE phrases USING fts5
   (text, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");
 """
 _STATE = "SELECT files FROM state"
-_OCCURRENCES = "CREATE VIRTUAL TABLE temp.occurrence USING fts5vocab('main', 'words', 'instance')"
-# The rank of each passage first, and what lies behind the last that is wanted left out, before any path is
-# looked up: a common word is in every passage.
-_BEST = """
-WITH found (passage, phrase, terms, occurrences) AS MATERIALIZED (
-  SELECT doc, doc IN (SELECT rowid FROM words WHERE words MATCH :phrase), count(*), sum(times)
-  FROM ({occurrences}) GROUP BY doc
-), last (phrase, terms, occurrences) AS (
-  SELECT phrase, terms, occurrences FROM found ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 1 OFFSET :limit - 1
-)
-SELECT passage.file, passage.start, found.phrase, found.terms, found.occurrences
-FROM found JOIN passage ON passage.id = found.passage JOIN file ON file.id = passage.file
-WHERE {within}
-ORDER BY found.phrase DESC, found.terms DESC, found.occurrences DESC, file.path, passage.start LIMIT :limit
-"""
-_ALL_BEFORE_LAST = """
-(found.phrase, found.terms, found.occurrences) >= (SELECT * FROM last) OR NOT EXISTS (SELECT * FROM last)
-"""
 _BELOW = "file.path = :path OR (file.path > :path || '/' AND file.path < :path || '0')"
+_PHRASE = 1 << 60
+"""In a score, above what a tally counts."""
 
 
 class Stale(Exception):
     """The index was of no use this time; the texts have to be searched without it."""
+
+
+class Seen:
+    """The files of a scope, and what tells this state of it from every other, also of one made anew."""
+
+    def __init__(self, files: Mapping[int, File] = MappingProxyType({}), digest: bytes = bytes(16)) -> None:
+        self.files = files
+        self.digest = digest
+
+    def followed_by(self, files: Sequence[File]) -> Seen:
+        """*files* as what is seen next, at the cost of those that differ."""
+        now = {file.id: file for file in files}
+        if now == self.files:
+            return self
+        digest = int.from_bytes(self.digest)
+        for file in self.files.values():
+            if now.get(file.id) != file:
+                digest ^= _digest(file)
+        for file in files:
+            if self.files.get(file.id) != file:
+                digest ^= _digest(file)
+        return Seen(now, digest.to_bytes(16))
+
+
+def _digest(file: File) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(tuple(file)).encode(), digest_size=16).digest())
 
 
 class Index:
@@ -89,7 +108,7 @@ class Index:
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._opened: tuple[int, int] | None = None
-        self._digested: tuple[list[File], bytes] = ([], b"")
+        self._seen = Seen()
 
     @staticmethod
     def is_worth_it(files: Sequence[File]) -> bool:
@@ -104,11 +123,12 @@ class Index:
         *files* are all those of the scope. Raises :class:`Stale`, and what *read* raises.
         """
         try:
-            with self._lock, self._transaction(self._digest(files)) as (connection, is_current):
-                if not is_current:
-                    _bring_up_to_date(connection, files, read)
-                return _best(connection, query, path, limit)
-        except (apsw.Error, OSError):
+            with self._lock:
+                before, self._seen = self._seen, self._seen.followed_by(files)
+                with self._transaction() as connection:
+                    self._bring_up_to_date(connection, before, read)
+                    return _best(connection, query, path, limit)
+        except (apsw.Error, OSError, ValueError):
             with suppress(OSError):
                 self.forget()
             raise Stale from None
@@ -125,33 +145,34 @@ class Index:
         with self._lock:
             self._close()
 
-    def _digest(self, files: list[File]) -> bytes:
-        """What tells the state of a scope from every other, also of a scope that was made anew."""
-        if self._digested[0] != files:  # comparing is forty times as fast
-            spelled = repr([tuple(file) for file in files]).encode()
-            self._digested = files, hashlib.blake2b(spelled, digest_size=16).digest()
-        return self._digested[1]
-
     @contextmanager
-    def _transaction(self, digest: bytes) -> Iterator[tuple[apsw.Connection, bool]]:
-        """A transaction, and whether the index is that of the files with this *digest*; it is at its end."""
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        """A transaction, which may write if the index is not yet that of the files seen last."""
         connection = self._open()
         connection.execute("BEGIN")
         try:
-            is_current = _one(connection, _STATE) == digest
-            if not is_current:
+            if _one(connection, _STATE) != self._seen.digest:
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                is_current = _one(connection, _STATE) == digest
-            yield connection, is_current
-            if not is_current:
-                connection.execute("UPDATE state SET files = ?", (digest,))
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 with suppress(apsw.Error):
                     connection.execute("ROLLBACK")
             raise
+
+    def _bring_up_to_date(
+        self, connection: apsw.Connection, before: Seen, read: Callable[[File], bytes]
+    ) -> None:
+        """Make the index that of the files seen last; *before* are those of the search before this one."""
+        state = _one(connection, _STATE)
+        if state == self._seen.digest:
+            return
+        # Where nobody else has used the index meanwhile, what it knows need not be read.
+        known = before.files if state == before.digest else _known(connection)
+        _update(connection, known, self._seen.files, read)
+        connection.execute("UPDATE state SET files = ?", (self._seen.digest,))
 
     def _open(self) -> apsw.Connection:
         """The connection; opened anew where the file has been deleted or replaced."""
@@ -170,10 +191,9 @@ class Index:
             with connection:
                 found = _one(connection, "PRAGMA user_version")
                 if found == 0:
-                    connection.execute(f"{_SCHEMA}; PRAGMA user_version = {FORMAT}")
+                    connection.execute(f"{_SCHEMA}; {postings.SCHEMA}; PRAGMA user_version = {FORMAT}")
                 elif found != FORMAT:
                     raise apsw.Error("an index of another release")
-            connection.execute(_OCCURRENCES)
         except BaseException:
             connection.close()
             raise
@@ -209,50 +229,103 @@ def _one(connection: apsw.Connection, statement: str) -> object:
     return value
 
 
-def _bring_up_to_date(
-    connection: apsw.Connection, files: Sequence[File], read: Callable[[File], bytes]
+def _known(connection: apsw.Connection) -> dict[int, File]:
+    """The files that the index is of, by id."""
+    rows = connection.execute("SELECT id, path, size, mtime_ns, content FROM file")
+    return {row[0]: File(*row) for row in rows}
+
+
+def _update(
+    connection: apsw.Connection,
+    known: Mapping[int, File],
+    files: Mapping[int, File],
+    read: Callable[[File], bytes],
 ) -> None:
-    """Make the index that of *files*, at the cost of those that are others than it knows."""
-    known = {
-        row[0]: File(*row) for row in connection.execute("SELECT id, path, size, mtime_ns, content FROM file")
-    }
-    for file in files:
-        before = known.pop(file.id, None)
+    """Make an index of *known* one of *files*, at the cost of those that differ."""
+    changes = postings.Changes(connection)
+    for file_id in known.keys() - files.keys():
+        _drop(connection, changes, file_id)
+    for file in files.values():
+        before = known.get(file.id)
         if before == file:
             continue
         # A name decides about headings, so a renamed file counts as another.
         if before is not None:
-            _drop(connection, file.id)
+            _drop(connection, changes, file.id)
         connection.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?)", tuple(file))
         for passage in passages_of(read(file).decode(errors="replace"), file.path):
-            connection.execute("INSERT INTO passage (file, start) VALUES (?, ?)", (file.id, passage.start))
+            words = words_of(folded(passage.text))
             connection.execute(
-                "INSERT INTO words (rowid, text) VALUES (?, ?)",
-                (connection.last_insert_rowid(), " ".join(words_of(folded(passage.text)))),
+                "INSERT INTO passage (file, start, words) VALUES (?, ?, ?)",
+                (file.id, passage.start, " ".join(set(words))),
             )
-    for gone in known:
-        _drop(connection, gone)
+            number = connection.last_insert_rowid()
+            connection.execute("INSERT INTO phrases (rowid, text) VALUES (?, ?)", (number, " ".join(words)))
+            changes.add(number, words)
+    changes.write()
 
 
-def _drop(connection: apsw.Connection, file_id: int) -> None:
-    connection.execute("DELETE FROM words WHERE rowid IN (SELECT id FROM passage WHERE file = ?)", (file_id,))
+def _drop(connection: apsw.Connection, changes: postings.Changes, file_id: int) -> None:
+    for number, words in connection.execute("SELECT id, words FROM passage WHERE file = ?", (file_id,)):
+        changes.remove(number, words.split())
+    connection.execute(
+        "DELETE FROM phrases WHERE rowid IN (SELECT id FROM passage WHERE file = ?)", (file_id,)
+    )
     connection.execute("DELETE FROM passage WHERE file = ?", (file_id,))
     connection.execute("DELETE FROM file WHERE id = ?", (file_id,))
 
 
 def _best(connection: apsw.Connection, query: Query, path: str, limit: int) -> list[tuple[int, int, Rank]]:
-    values: dict[str, Any] = {"phrase": f'"{" ".join(query.phrase)}"', "path": path, "limit": limit}
-    parts = []
-    for number, (first, after) in enumerate(query.spans()):
-        values |= {f"first{number}": first, f"after{number}": after}
-        # GROUP BY, for each occurrence is a row; the term, so that UNION ALL keeps those of each.
-        parts.append(
-            "SELECT doc, count(*) AS times FROM occurrence "  # noqa: S608
-            f"WHERE term >= :first{number} AND term < :after{number} GROUP BY doc"
+    scores = postings.tally(connection, query.spans())
+    if path != ROOT:
+        below = connection.execute(
+            f"SELECT passage.id FROM file JOIN passage ON passage.file = file.id WHERE {_BELOW}",  # noqa: S608
+            {"path": path},
         )
-    within = _ALL_BEFORE_LAST if path == ROOT else _BELOW
-    statement = _BEST.format(occurrences=" UNION ALL ".join(parts), within=within)
-    return [
-        (file_id, start, Rank(bool(phrase), terms, occurrences))
-        for file_id, start, phrase, terms, occurrences in connection.execute(statement, values)
-    ]
+        scores = {number: scores[number] for (number,) in below if number in scores}
+    phrases = [number for number in _with_phrase(connection, query, scores) if number in scores]
+    if len(phrases) >= limit:
+        scores = {number: scores[number] + _PHRASE for number in phrases}  # the others come behind them
+    else:
+        scores |= {number: scores[number] + _PHRASE for number in phrases}
+    last = min(heapq.nlargest(limit, scores.values()), default=0)
+    better = [number for number, score in scores.items() if score > last]
+    equal = {number for number, score in scores.items() if score == last}
+    chosen = [*better, *_first_by_path(connection, equal, limit - len(better))]
+    places = (
+        (-scores[number], file_path, start, file_id)
+        for number in chosen
+        for file_id, file_path, start in connection.execute(
+            "SELECT file.id, file.path, passage.start FROM passage JOIN file ON file.id = passage.file "
+            "WHERE passage.id = ?",
+            (number,),
+        )
+    )
+    return [(file_id, start, _rank(-score)) for score, _, start, file_id in sorted(places)[:limit]]
+
+
+def _with_phrase(connection: apsw.Connection, query: Query, scores: Mapping[int, int]) -> Iterable[int]:
+    """The passages that have the words as they were typed."""
+    if len(query.phrase) == 1:
+        return postings.passages_with(connection, query.phrase[0])
+    if max(scores.values(), default=0) < len(query.terms) * postings.ONE_TERM:
+        return ()
+    phrase = f'"{" ".join(query.phrase)}"'
+    found = connection.execute("SELECT rowid FROM phrases WHERE phrases MATCH ?", (phrase,))
+    return (number for (number,) in found)
+
+
+def _first_by_path(connection: apsw.Connection, passages: set[int], count: int) -> Iterable[int]:
+    """Those of *passages* among which the first *count* in the order of paths and lines are."""
+    if len(passages) < MANY_EQUAL:
+        return passages
+    ordered = connection.execute(
+        "SELECT passage.id FROM file CROSS JOIN passage ON passage.file = file.id "
+        "ORDER BY file.path, passage.start"
+    )
+    return islice((number for (number,) in ordered if number in passages), count)
+
+
+def _rank(score: int) -> Rank:
+    terms, occurrences = divmod(score % _PHRASE, postings.ONE_TERM)
+    return Rank(score >= _PHRASE, terms, occurrences)

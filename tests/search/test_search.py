@@ -124,12 +124,23 @@ _STEPS = st.one_of(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.fixture(params=["as for a few passages", "as for many"])
+def index_of_any_size(request: pytest.FixtureRequest, index: Index, monkeypatch: pytest.MonkeyPatch) -> Index:
+    """An index that takes the ways of a small scope, or those of a large one."""
+    if request.param == "as for many":
+        monkeypatch.setattr("memfs.search.index.MANY_EQUAL", 0)
+        monkeypatch.setattr("memfs.search.postings._BLOCK_BITS", 1)
+        monkeypatch.setattr("memfs.search.postings._MOST_BLOCKS", 2)
+    return index
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_STEPS, max_size=12), st.integers(1, 4))
 def test_with_an_index_the_answers_are_those_of_the_texts(
-    index: Index, steps: list[tuple[str, str, str]], limit: int
+    index_of_any_size: Index, steps: list[tuple[str, str, str]], limit: int
 ) -> None:
     """Each example is another memory under the same index: as if a store had been made anew."""
+    index = index_of_any_size
     with memfs.open_memory("simple:", scope=SCOPE) as memory:
         for step, name, text in [*steps, ("search", "/memories", "atlas a 東")]:
             if step == "search":
@@ -166,7 +177,14 @@ def damage_content(file: Path) -> None:
         connection.execute("UPDATE passage SET start = start + 1")
 
 
-@pytest.mark.parametrize("damage", [damage_nothing, damage_all, damage_format, damage_tables, damage_content])
+def damage_lists(file: Path) -> None:
+    with apsw.Connection(str(file)) as connection:
+        connection.execute("UPDATE posting SET entries = x'000001'")
+
+
+@pytest.mark.parametrize(
+    "damage", [damage_nothing, damage_all, damage_format, damage_tables, damage_content, damage_lists]
+)
 @pytest.mark.parametrize("is_open", [True, False])
 def test_an_index_that_is_lost_or_wrong_changes_no_answer(
     memory: memfs.Memory, index: Index, damage: object, is_open: bool
@@ -226,6 +244,17 @@ def test_a_forgotten_index_leaves_no_word_behind(memory: memfs.Memory, index: In
     assert hits(memory, "sesame", index=index) == []  # by a file made anew, not the one that was open
     index.close()
     assert b"sesame" not in index.file.read_bytes()
+
+
+def test_of_equal_answers_the_first_by_path_and_line_are_given(memory: memfs.Memory, index: Index) -> None:
+    for number in range(150):
+        write(memory, f"{(7 * number) % 150:03}.md", "word\n\nword word\n\nword")
+    for limit in (1, 7, 100):
+        found = search(memory, "word", limit=limit, index=index)
+        assert isinstance(found, list)
+        assert places(found) == [(f"{number:03}.md", 3) for number in range(limit)]
+    by_index, by_texts = (search(memory, "word", "/memories/149.md", index=by) for by in (index, None))
+    assert by_index == by_texts
 
 
 def test_two_doors_share_an_index(memory: memfs.Memory, index: Index, sqlite_url: str) -> None:
