@@ -64,7 +64,7 @@ CREATE VIRTUAL TABLE phrases USING fts5
 """
 _STATE = "SELECT files FROM state"
 _BELOW = "file.path = :path OR (file.path > :path || '/' AND file.path < :path || '0')"
-_PHRASE = 1 << 60
+_PHRASE = 1 << 40
 """In a score, above what a tally counts."""
 
 
@@ -283,17 +283,18 @@ def _best(connection: apsw.Connection, query: Query, path: str, limit: int) -> l
             {"path": path},
         )
         scores = {number: scores[number] for (number,) in below if number in scores}
-    phrases = [number for number in _with_phrase(connection, query, scores) if number in scores]
-    if len(phrases) >= limit:
-        scores = {number: scores[number] + _PHRASE for number in phrases}  # the others come behind them
-    else:
+    phrases = scores.keys() & _with_phrase(connection, query, scores)
+    if len(phrases) < limit:
         scores |= {number: scores[number] + _PHRASE for number in phrases}
+    elif len(phrases) < len(scores):  # all others come behind them
+        scores = {number: scores[number] for number in phrases}
     last = min(heapq.nlargest(limit, scores.values()), default=0)
-    better = [number for number, score in scores.items() if score > last]
-    equal = {number for number, score in scores.items() if score == last}
+    enough = [number for number, score in scores.items() if score >= last]
+    better = [number for number in enough if scores[number] > last]
+    equal = {number for number in enough if scores[number] == last}
     chosen = [*better, *_first_by_path(connection, equal, limit - len(better))]
     places = (
-        (-scores[number], file_path, start, file_id)
+        (-scores[number], file_path, start, file_id, number)
         for number in chosen
         for file_id, file_path, start in connection.execute(
             "SELECT file.id, file.path, passage.start FROM passage JOIN file ON file.id = passage.file "
@@ -301,14 +302,18 @@ def _best(connection: apsw.Connection, query: Query, path: str, limit: int) -> l
             (number,),
         )
     )
-    return [(file_id, start, _rank(-score)) for score, _, start, file_id in sorted(places)[:limit]]
+    best = []
+    for score, _, start, file_id, number in sorted(places)[:limit]:
+        more_terms, occurrences = divmod(-score % _PHRASE, postings.ONE_TERM)
+        best.append((file_id, start, Rank(number in phrases, 1 + more_terms, occurrences)))
+    return best
 
 
 def _with_phrase(connection: apsw.Connection, query: Query, scores: Mapping[int, int]) -> Iterable[int]:
     """The passages that have the words as they were typed."""
     if len(query.phrase) == 1:
         return postings.passages_with(connection, query.phrase[0])
-    if max(scores.values(), default=0) < len(query.terms) * postings.ONE_TERM:
+    if max(scores.values(), default=0) < (len(query.terms) - 1) * postings.ONE_TERM:
         return ()
     phrase = f'"{" ".join(query.phrase)}"'
     found = connection.execute("SELECT rowid FROM phrases WHERE phrases MATCH ?", (phrase,))
@@ -324,8 +329,3 @@ def _first_by_path(connection: apsw.Connection, passages: set[int], count: int) 
         "ORDER BY file.path, passage.start"
     )
     return islice((number for (number,) in ordered if number in passages), count)
-
-
-def _rank(score: int) -> Rank:
-    terms, occurrences = divmod(score % _PHRASE, postings.ONE_TERM)
-    return Rank(score >= _PHRASE, terms, occurrences)

@@ -29,7 +29,7 @@ _BLOCK_BITS = 9
 _MOST_BLOCKS = 64
 """How many to hold in memory while an index is made."""
 
-ONE_TERM = 1 << 40
+ONE_TERM = 1 << 32
 """A tally counts terms in units of this, and occurrences below it."""
 
 
@@ -99,24 +99,25 @@ class Changes:
 
 
 def tally(connection: apsw.Connection, spans: Iterable[tuple[str, str]]) -> dict[int, int]:
-    """For each passage with a word of some of *spans*: ONE_TERM for each of these, plus how many words.
+    """For each passage with words of *spans*: how many, plus ONE_TERM for each more span than one.
 
     A span is from its first word to before its second, by code points. Raises as :class:`Changes`.
     """
     total: dict[int, int] = {}
     for span in spans:
-        found = _occurrences(connection, span)
-        if total:
-            for passage, times in found.items():
-                total[passage] = total.get(passage, 0) + ONE_TERM + times
-        else:
-            total = {passage: ONE_TERM + times for passage, times in found.items()}
+        few, total = sorted((_occurrences(connection, span), total), key=len)
+        for passage, count in few.items():
+            before = total.get(passage)
+            total[passage] = count if before is None else before + ONE_TERM + count
     return total
 
 
-def passages_with(connection: apsw.Connection, word: str) -> Iterable[int]:
+def passages_with(connection: apsw.Connection, word: str) -> list[int]:
     """The passages that have exactly this word. Raises as :class:`Changes`."""
-    return _occurrences(connection, (word, f"{word}\0")).keys()
+    found: list[int] = []
+    for (blob,) in connection.execute("SELECT entries FROM posting WHERE word = ?", (word,)):
+        found += array("I", blob)[::2]
+    return found
 
 
 def _occurrences(connection: apsw.Connection, span: tuple[str, str]) -> dict[int, int]:
