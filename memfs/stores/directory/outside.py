@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
@@ -76,12 +76,14 @@ class Outside:
 
     def compare(self, due: Due, policy: Policy, version: int) -> Taken:
         """What is different in the places and directories that are *due*, as the change *version*."""
-        found: dict[str, Signature | None] = {place: self._glance(place, policy) for place in due.places}
         known: dict[str, Page | None] = {place: self._pages.at(place) for place in due.places}
+        found: dict[str, Signature | None] = {
+            place: self._glance(place, policy, page) for place, page in known.items()
+        }
         for directory in due.directories:
             known |= {page.place: page for page in self._pages.below(directory)}
             self._forget_below(directory)
-            found |= self._walk(directory, policy)
+            found |= self._walk(directory, policy, known)
         if "" not in due.directories:
             self._add_conflicting(found, known)
         taken, different = _Differences(), []
@@ -97,7 +99,7 @@ class Outside:
             if changed and place not in due.places:
                 _let_settle(signature)
             different.append(place)
-        for place, here in self._read_each(different, policy):
+        for place, here in self._read_each(different, policy, known):
             page = known.get(place)
             if here is not None and page is not None:
                 same = here.digest == page.digest
@@ -121,7 +123,7 @@ class Outside:
                 check_plain(found)
                 if at == place and not _cannot_be_named(place, policy):
                     with self._folder.holder(place) as (directory, last):
-                        _read(directory, last, place, policy)
+                        _read(directory, last, place, _most(policy, None))
                 return None
             except LeftAlone as reason:
                 return f"{self._folder.path / at} is {reason}; memfs leaves it alone, so move it away first."
@@ -148,7 +150,7 @@ class Outside:
         except (OSError, LeftAlone):
             return None
 
-    def _glance(self, place: str, policy: Policy) -> Signature | None:
+    def _glance(self, place: str, policy: Policy, page: Page | None) -> Signature | None:
         """How the file at *place* looks; None where there is none that could be a memory."""
         self.left.pop(place, None)
         self.unnamed.discard(place)
@@ -157,10 +159,13 @@ class Outside:
                 found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except (OSError, LeftAlone):
             return None
-        return self._judged(place, found, policy)
+        return self._judged(place, found, policy, page)
 
-    def _judged(self, place: str, found: os.stat_result, policy: Policy) -> Signature | None:
-        if stat.S_ISREG(found.st_mode) and _cannot_be_named(place, policy):
+    def _judged(
+        self, place: str, found: os.stat_result, policy: Policy, page: Page | None
+    ) -> Signature | None:
+        # What is a memory stays one, whatever rules came later: they say only what may be written.
+        if page is None and stat.S_ISREG(found.st_mode) and _cannot_be_named(place, policy):
             self.unnamed.add(place)
             return None
         try:
@@ -170,28 +175,33 @@ class Outside:
             return None
         return Signature.of(found)
 
-    def _walk(self, directory: str, policy: Policy) -> Iterator[tuple[str, Signature]]:
-        """Every file below *directory* that could be a memory, and how it looks."""
+    def _walk(
+        self, directory: str, policy: Policy, known: Mapping[str, Page | None]
+    ) -> Iterator[tuple[str, Signature]]:
+        """Every file below *directory* that is a memory or could be one, and how it looks."""
         for place, found in self._folder.walk(directory, self._dirt.watch_directory, self._leave):
-            signature = self._judged(place, found, policy)
+            signature = self._judged(place, found, policy, known.get(place))
             if signature is not None:
                 yield place, signature
 
-    def _read_each(self, places: Iterable[str], policy: Policy) -> Iterator[tuple[str, _Here | None]]:
+    def _read_each(
+        self, places: Iterable[str], policy: Policy, known: Mapping[str, Page | None]
+    ) -> Iterator[tuple[str, _Here | None]]:
         """Each of *places* with what is there, or None where nothing is that can be a memory."""
         for parent, group in groupby(places, parent_of):
             below = list(group)
             try:
                 with self._folder.directory(parent) as directory:
                     for place in below:
-                        yield place, self._read_or_leave(directory, place, policy)
+                        most = _most(policy, known.get(place))
+                        yield place, self._read_or_leave(directory, place, most)
             except (FileNotFoundError, LeftAlone):
                 yield from ((place, None) for place in below)
 
-    def _read_or_leave(self, directory: int, place: str, policy: Policy) -> _Here | None:
+    def _read_or_leave(self, directory: int, place: str, most: int) -> _Here | None:
         name = place.rpartition("/")[2]
         try:
-            here = _read(directory, name, place, policy)
+            here = _read(directory, name, place, most)
         except LeftAlone as reason:
             self._leave(place, reason)
             return None
@@ -255,9 +265,15 @@ class _Differences:
         return Taken(change, [page.place for page in (*gone, *(page for page, _ in moves))], pages)
 
 
-def _read(directory: int, name: str, place: str, policy: Policy) -> _Here | None:
+def _most(policy: Policy, page: Page | None) -> int:
+    """The bytes that a file may have: the limit, or what the memory there had when the limit came."""
+    limit = min(policy.limits.max_file_bytes, policy.limits.max_total_bytes)
+    return limit if page is None else max(limit, page.signature.size)
+
+
+def _read(directory: int, name: str, place: str, most: int) -> _Here | None:
     """The file *name*, or None where nothing is; :class:`LeftAlone` for what no memory can hold."""
-    found = read(directory, name, min(policy.limits.max_file_bytes, policy.limits.max_total_bytes))
+    found = read(directory, name, most)
     if found is None:
         return None
     signature, content, settled = found

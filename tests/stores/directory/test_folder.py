@@ -164,6 +164,28 @@ def test_extensions_that_are_added_bring_in_the_files_that_have_them(fast_path: 
         assert texts(memory) == {"/memories/page.html": "<h1>x</h1>"}
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [{"layout": "para"}, {"extensions": [".html"]}, {"max_file_bytes": 4}],
+    ids=lambda rules: next(iter(rules)),
+)
+def test_memories_stay_when_the_rules_would_no_longer_take_them(
+    fast_path: Path, rules: dict[str, object]
+) -> None:
+    (fast_path / "a.md").write_text("long enough")
+    with open_with(f"directory:{fast_path}", SCOPE, {}) as memory:
+        (known,) = memory.snapshot().files_below("/memories")
+        memory.set_policy(rules)
+        (fast_path / "b.md").write_text("another one")
+        (fast_path / "a.md").write_text("as long now")
+        assert texts(memory) == {A: "as long now"}
+    with open_with(f"directory:{fast_path}", SCOPE, {}) as memory:
+        assert texts(memory) == {A: "as long now"}
+        assert [file.id for file in memory.snapshot().files_below("/memories")] == [known.id]
+        must(memory, "delete", path=A)
+    assert files_in(fast_path) == {"b.md": "another one"}
+
+
 def test_a_folder_in_a_file_s_place_is_no_store(fast_path: Path) -> None:
     (fast_path / "notes").write_text("mine")
     for url in (f"directory:{fast_path}/notes", f"directory:{fast_path}/notes/deeper"):
