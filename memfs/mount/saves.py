@@ -157,9 +157,9 @@ class Saves:
             raise self.refusal("create", error, who)
 
     def no_room(self, path: str, size: int) -> PortError | None:
-        """Why a memory at *path* cannot have *size* bytes, where a full scope refuses them."""
+        """Why a memory at *path* cannot have *size* bytes: in a full scope that refuses, or its archive."""
         scope = self._tree.scope()
-        if scope.policy.eviction != "refuse":
+        if scope.policy.eviction == "delete":
             return None
         room = make_room(scope, {path: size}, time.time_ns())
         return room if isinstance(room, PortError) else None

@@ -6,6 +6,7 @@ Only live files count against the limits, and only they leave: what is archived 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from memfs.port.buckets import archive_place
@@ -66,9 +67,12 @@ def make_room(
     if policy.eviction == "delete":
         return Evicted(removes=tuple(Remove(file, evicted=True) for file in leaving))
     moves = _archived(scope, leaving, now_ns)
-    if isinstance(moves, PortError):
-        return moves
-    return archive_overflow(scope, leaving, leaving_archive) or Evicted(moves=moves)
+    error = moves if isinstance(moves, PortError) else archive_overflow(scope, leaving, leaving_archive)
+    if error is not None:
+        path = next(iter(written))  # the refusal is of this write, whichever file cannot leave for it
+        return replace(error, message=f"{path} needs room: {error.message}", path=path)
+    assert not isinstance(moves, PortError)
+    return Evicted(moves=moves)
 
 
 def too_large(path: str, size: int, limits: Limits) -> PortError:
@@ -114,7 +118,7 @@ def _archived(scope: Scope, leaving: Sequence[File], now_ns: int) -> tuple[Move,
         if len(place) > MAX_PATH_BYTES:
             return PortError(
                 ErrorCode.LIMIT_EXCEEDED,
-                f"{file.path} has to leave to make room, and its path in the archive would have {len(place)} "
+                f"{file.path} has to leave, and its path in the archive would have {len(place)} "
                 f"bytes where {MAX_PATH_BYTES} are allowed. Rename it to a shorter one, or delete it.",
                 file.path,
             )

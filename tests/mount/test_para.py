@@ -375,15 +375,27 @@ class TestEviction:
         eventually(lambda: content(archived(small, "projects/a.md")), "first")
         eventually(lambda: content(archived(small, "projects/a-2.md")), "second")
 
-    def test_an_archive_that_is_full_refuses_the_save_and_keeps_its_bytes(self, mounting: Mounting) -> None:
-        mounted = mounting(eviction="archive", max_files=1, max_archive_bytes=5)
+    def test_an_archive_that_is_full_refuses_the_write_and_keeps_its_bytes(self, mounting: Mounting) -> None:
+        mounted = mounting(eviction="archive", max_total_bytes=6, max_archive_bytes=1)
         write(mounted.path / "a.md", "123")
-        write(mounted.path / "b.md", "123")
-        assert errno_of(lambda: write(mounted.path / "c.md", "x")) == errno.ENOSPC
+        descriptor = os.open(mounted.path / "b.md", os.O_WRONLY | os.O_CREAT)
+        try:
+            assert errno_of(lambda: os.write(descriptor, b"1234")) == errno.ENOSPC
+        finally:
+            assert errno_of(lambda: os.close(descriptor)) == errno.ENOSPC
         eventually(lambda: last_event(mounted)["code"], "REJECTED")
+        assert last_event(mounted)["path"] == "/memories/b.md"
         refused = next(event for event in events(mounted) if event["code"] == "LIMIT_EXCEEDED")
-        assert "does not fit into the archive" in refused["message"]
-        assert content(mounted.path / "b.md") == "123"
+        assert refused["path"] == "/memories/b.md"
+        assert "/memories/a.md does not fit into the archive" in refused["message"]
+        assert content(mounted.path / "a.md") == "123"
+
+    def test_an_archive_that_is_full_refuses_a_new_name_at_once(self, mounting: Mounting) -> None:
+        mounted = mounting(eviction="archive", max_files=1, max_archive_bytes=2)
+        write(mounted.path / "a.md", "123")
+        creating = os.O_WRONLY | os.O_CREAT
+        assert errno_of(lambda: os.open(mounted.path / "b.md", creating)) == errno.ENOSPC
+        assert last_event(mounted)["path"] == "/memories/b.md"
 
     def test_df_shows_what_is_live(self, small: Mounted) -> None:
         for number in range(6):
