@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memfs.nofollow import READ, InTheWayError, open_folder, write_all
-from memfs.port.errors import StoreError
+from memfs.port.errors import StoreError, UnsafeStorage
 
 META = ".meta"
 STAGED = "staged"
@@ -107,6 +107,18 @@ class Folder:
         for descriptor in (self.staged, self.meta, self.root):
             if descriptor >= 0:
                 os.close(descriptor)
+
+    def check_meta(self) -> None:
+        """Raise UnsafeStorage where ``.meta`` is not the one that was opened: others use what is there."""
+        for parent, name, opened in ((self.root, META, self.meta), (self.meta, STAGED, self.staged)):
+            try:
+                there = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                there = None
+            if there is None or not os.path.samestat(there, os.fstat(opened)):
+                raise UnsafeStorage(
+                    f"{self.path / META} was removed or replaced while it was open; open the memory again."
+                )
 
     @contextmanager
     def holder(self, place: str, made: list[str] | None = None) -> Iterator[tuple[int, str]]:

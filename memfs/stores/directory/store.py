@@ -89,6 +89,7 @@ class DirectoryStore:
         self._ledger.acquire(wait)
         try:
             with folder_errors(self._folder.path):
+                self._folder.check_meta()
                 intended = self._pages.intended()
                 if intended:
                     self._recover(intended)

@@ -151,3 +151,19 @@ def test_a_database_that_was_removed_is_noticed(fast_path: Path) -> None:
         assert error.code is ErrorCode.UNSAFE_STORAGE
         assert str(fast_path / ".meta/memfs.db") in error.message
         assert (fast_path / "a.md").read_text() == "before"
+
+
+@pytest.mark.parametrize("name", [".meta", ".meta/staged"])
+def test_a_record_that_was_moved_away_is_noticed(fast_path: Path, name: str) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        must(memory, "create", path=A, text="before")
+        (fast_path / name).rename(fast_path / ".elsewhere")
+        error = failure(memory, "create", path=A, text="lost")
+        assert error.code is ErrorCode.UNSAFE_STORAGE
+        assert str(fast_path / ".meta") in error.message
+        memory_again, _ = open_folder(fast_path)
+        with memory_again:
+            must(memory_again, "create", path=A, text="after")
+        assert failure(memory, "create", path=A, text="lost").code is ErrorCode.UNSAFE_STORAGE
+    assert (fast_path / "a.md").read_text() == "after"
