@@ -21,9 +21,10 @@ from memfs.layout import (
     with_collision_ordinal,
 )
 from memfs.opening import open_with
-from memfs.port.names import ROOT
+from memfs.port.checks import cannot_hold_file, cannot_write_at
+from memfs.port.memory import Memory
+from memfs.port.names import ROOT, is_well_formed
 from memfs.port.plan import Plan, plan_write
-from memfs.port.policy import Policy
 from memfs.port.receipts import Created
 from memfs.port.scope import Scope
 
@@ -35,8 +36,7 @@ def run(options: Namespace) -> int:
     chosen, rules = choose_with_rules(options)
     memory = PlacementInput(options.type, options.project, options.tag, options.entity)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as opened:
-        policy = opened.policy
-        asked = None if options.path is None else _asked_for(options.path, chosen, policy)
+        asked = None if options.path is None else _asked_for(options.path, chosen, opened)
 
         def place(scope: Scope, now_ns: int) -> str:
             return asked or _free_place(scope, memory, options.title, _moment(now_ns))
@@ -46,6 +46,8 @@ def run(options: Namespace) -> int:
             if scope.file(path) is not None:
                 raise Complaint(f"{path} exists already; name another with --path, or leave that out.")
             text = new_page(path, options.title, memory, _moment(now_ns))
+            if not is_well_formed(text):
+                raise Complaint("The title, a tag or an entity is no UTF-8, and a memory's text has to be.")
             return plan_write(scope, path, text.encode(), now_ns)
 
         if not options.create:
@@ -63,13 +65,17 @@ def run(options: Namespace) -> int:
     return Status.DONE
 
 
-def _asked_for(path: str, chosen: Chosen, policy: Policy) -> str:
+def _asked_for(path: str, chosen: Chosen, memory: Memory) -> str:
     """The path that the user names, which must be one a memory can have: it is never passed over."""
     below = normalize_path(port_path(path, chosen).removeprefix(ROOT + "/"))
-    violation = memory_path_violation(below, policy.extensions)
+    violation = memory_path_violation(below, memory.policy.extensions)
     if violation is not None:
         raise Complaint(f"The path {below} {violation}.")
-    return f"{ROOT}/{below}"
+    place = f"{ROOT}/{below}"
+    error = memory.look(lambda scope: cannot_write_at(scope, place) or cannot_hold_file(scope, place))
+    if error is not None:
+        raise Complaint(error.message, status_of(error))
+    return place
 
 
 def _free_place(scope: Scope, memory: PlacementInput, title: str, at: datetime) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memfs.port.errors import NotKept
-from memfs.port.names import ROOT
+from memfs.port.names import ROOT, is_well_formed
 from memfs.port.scope import Scope
 from memfs.port.store import Record, Store
 
@@ -39,6 +39,8 @@ def history_at(store: Store, scope: Scope, path: str) -> Iterator[Record]:
     """
     if path == ROOT:
         return joined(store.history())
+    if not is_well_formed(path):
+        return iter(())  # which no store could even look for
     file = scope.file(path)
     if file is not None:
         return joined(store.history(file_id=file.id))

@@ -21,11 +21,11 @@ from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.history import find_version, history_at, joined, last_change
 from memfs.port.keeping import HistoryUse, Keeper, Redaction, Retention
-from memfs.port.names import ROOT, reason_fault
+from memfs.port.names import ROOT, is_well_formed, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
-from memfs.port.restoring import plan_restore_archived
+from memfs.port.restoring import archived_place_of, plan_restore_archived
 from memfs.port.reverting import plan_restore, plan_undo
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, Reporting, Shared, Store, VersionMismatch, Watch
@@ -198,7 +198,7 @@ class Memory:
 
         Raises StoreError.
         """
-        return self._store.gone(path)
+        return self._store.gone(path) if is_well_formed(path) else iter(())
 
     def gone_children(self, path: str) -> dict[str, bool]:
         """The names directly below *path* that lead to memories that have left. Raises StoreError.
@@ -348,9 +348,14 @@ class Memory:
                 f"{path} is there; name the version to restore. `memfs log {path}` lists them.",
                 path,
             )
-        left = [record for record in self._store.gone(path) if record.path == path]
+        left = [record for record in self.gone(path) if record.path == path]
         if left:
             return max(left, key=lambda record: record.version)
+        archived = archived_place_of(scope, path)
+        if archived is not None:
+            return PortError(
+                ErrorCode.NOT_FOUND, f"{path} is in the archive; restore {archived}, which moves back.", path
+            )
         return PortError(
             ErrorCode.NOT_FOUND,
             f"No memory that was last at {path} has left; `memfs log --deleted` lists those that have.",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memfs.port.archiving import plan_moves_to
-from memfs.port.buckets import is_archived, original_place
+from memfs.port.buckets import ARCHIVE, is_archived, original_place
 from memfs.port.change import Change
 from memfs.port.checks import not_found, outside
 from memfs.port.errors import ErrorCode, PortError
-from memfs.port.names import extension_error, path_error
+from memfs.port.names import ROOT, extension_error, path_error
 from memfs.port.scope import Scope
 
 
@@ -33,3 +33,14 @@ def plan_restore_archived(scope: Scope, path: str, now_ns: int) -> Change | Port
         )
     error = outside(scope, back) or (extension_error(back, scope.policy.extensions) if file else None)
     return error or plan_moves_to(scope, path, back, now_ns)
+
+
+def archived_place_of(scope: Scope, path: str) -> str | None:
+    """Where what was at *path* lies in the archive, of several years in the last; None where it does not."""
+    if not scope.policy.has_archive or not scope.is_directory(ARCHIVE):
+        return None
+    for year in sorted(scope.children(ARCHIVE), reverse=True):
+        place = f"{ARCHIVE}/{year}{path.removeprefix(ROOT)}"
+        if original_place(place) == path and (scope.file(place) is not None or scope.is_directory(place)):
+            return place
+    return None

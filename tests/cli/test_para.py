@@ -56,6 +56,8 @@ class TestPlace:
             ("stuff/a.html", "lies in none of the buckets"),
             ("projects/a.txt", "does not have the extension .html or .md"),
             ("projects", "lies in none of the buckets"),
+            ("projects/a b.html", "a character other than letters"),
+            ("archive/2026/a.html", "never written"),
         ]:
             assert clause in para("place", "--type", "task", "--title", "t", "--path", path).refusal(1)
 
@@ -66,6 +68,12 @@ class TestPlace:
         assert "<title>Ask &lt;Ada&gt;</title>" in text
         assert '<meta name="memhtml-task-status" content="todo">' in text
         assert '<meta name="memhtml-tag" content="a&amp;b">' in text
+
+    def test_a_title_that_is_no_text_is_refused(self, para: Shell) -> None:
+        placing = ["place", "--type", "task", "--create"]
+        assert "no UTF-8" in para(*placing, "--title", "a\udcff").refusal(1)
+        assert "no UTF-8" in para(*placing, "--title", "a", "--tag", "\udcff").refusal(1)
+        assert para("view", "areas/inbox").done() == ""
 
     def test_a_name_that_is_taken_gets_an_ordinal(self, para: Shell) -> None:
         arguments = ("place", "--type", "task", "--title", "Ask Ada", "--create")

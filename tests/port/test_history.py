@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from memfs import ErrorCode, Limits, Memory, NotKept, Policy, Record, Undone
+from memfs import ErrorCode, Limits, Memory, NotKept, Policy, Record, Undone, open_memory
 from memfs.port.change import Actor
 from memfs.port.plan import Joined, plan_write
 from memfs.stores.simple import SimpleStore
@@ -144,6 +144,31 @@ def test_the_last_of_those_that_were_there_comes_back(memory: Memory) -> None:
     assert texts(memory) == {A: "2"}
     assert memory.restore(A, 1).error is not None, "version 1 is another memory's, and A is taken"
     assert brief(list(memory.gone())) == [(2, "deleted", A)]
+
+
+def test_a_path_that_is_no_unicode_has_no_history(memory: Memory) -> None:
+    path = "/memories/\udcff.md"
+    assert (list(memory.history(path)), list(memory.gone(path))) == ([], [])
+    for version in (None, 1):
+        error = memory.restore(path, version).error
+        assert error is not None
+        assert error.code is ErrorCode.NOT_FOUND
+
+
+def test_what_is_archived_is_named_to_who_would_restore_it_where_it_was() -> None:
+    with open_memory("simple:", scope="archiving", layout="para", extensions=[".md"]) as memory:
+        a, b = "/memories/projects/x/a.md", "/memories/areas/b.md"
+        for year in (2025, 2026):
+            must(memory, "create", path=a, text=str(year))
+            must(memory, "rename", oldPath=a, newPath=f"/memories/archive/{year}/projects/x/a.md")
+        for path in (a, "/memories/projects/x"):
+            error = memory.restore(path).error
+            assert error is not None
+            assert error.code is ErrorCode.NOT_FOUND
+            assert path.replace("/memories", "/memories/archive/2026") in error.message
+        error = memory.restore(b).error
+        assert error is not None
+        assert "archive" not in error.message
 
 
 def test_nothing_is_overwritten_unasked(memory: Memory) -> None:
