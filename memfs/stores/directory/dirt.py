@@ -13,12 +13,13 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from inotify_simple import INotify, flags
 
 from memfs.port.names import is_segment
-from memfs.stores.directory.folder import Folder
+from memfs.stores.directory.folder import Folder, LeftAlone
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +33,13 @@ command that ends at once has none."""
 POLL_SECONDS = 0.5
 """How often everything is compared where the system grants no watch."""
 
+# O_PATH: the file is not ours, and is not opened.
+_NAME_ONLY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _EVENTS = (
     flags.CREATE | flags.MODIFY | flags.CLOSE_WRITE | flags.ATTRIB | flags.DELETE
     | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
 )  # fmt: skip
+_LINKS = flags.ATTRIB
 _ENDS = flags.CLOSE_WRITE | flags.MOVED_TO
 _WRITES = flags.MODIFY | flags.CLOSE_WRITE
 
@@ -71,6 +75,7 @@ class Dirt:
         self._noted: dict[str, _Noted] = {}
         self._directories = {""}  # nothing has been compared yet
         self._watched: dict[int, str] = {}
+        self._linked: dict[int, set[str]] = {}
         self._inotify: INotify | None = None
         self._blind = False
         self._compared = time.monotonic()
@@ -103,6 +108,29 @@ class Dirt:
             return
         with self._lock:
             self._watched[watch] = place
+
+    def watch_links(self, place: str) -> None:
+        """Have the kernel tell when the file at *place*, which has further names, loses one.
+
+        The directories do not tell it: the other name may have been anywhere.
+        """
+        if self._inotify is None or self._blind:
+            return
+        try:
+            with self._folder.holder(place) as (directory, name):
+                descriptor = os.open(name, _NAME_ONLY, dir_fd=directory)
+        except (OSError, LeftAlone):
+            return  # what has changed since is told by the directories
+        try:
+            watch = self._inotify.add_watch(f"/proc/self/fd/{descriptor}", _LINKS)
+            with self._lock:
+                self._linked.setdefault(watch, set()).add(place)
+            if os.fstat(descriptor).st_nlink == 1:
+                self.note_later(place)
+        except OSError as error:
+            log.debug("%s cannot be watched: %s", self._folder.path / place, error.strerror)
+        finally:
+            os.close(descriptor)
 
     def note(self, place: str, directory: bool = False) -> None:
         """Something may have changed there; it is due at once."""
@@ -175,6 +203,8 @@ class Dirt:
             for event in events:
                 if event.mask & flags.Q_OVERFLOW:
                     self._directories.add("")
+                elif event.wd in self._linked:
+                    self._note_link(event.wd)
                 elif event.mask & flags.IGNORED:
                     self._watched.pop(event.wd, None)
                 elif event.wd in self._watched and not event.name.startswith("."):
@@ -195,6 +225,15 @@ class Dirt:
             left[cookie] = place
         elif mask & flags.MOVED_TO and is_segment(name) and left.get(cookie) in self._noted:
             self._noted[left[cookie]].due = now  # so that both are seen as the one rename they are
+
+    def _note_link(self, watch: int) -> None:
+        """A file with several names may have only one now. If it is still left alone, it is watched again."""
+        with suppress(OSError):  # it went with the file's last name
+            if self._inotify is not None:
+                self._inotify.rm_watch(watch)
+        for place in self._linked.pop(watch):
+            noted = self._noted.setdefault(place, _Noted(time.monotonic()))
+            noted.due, noted.written = noted.first, True
 
     def _go_blind(self, error: OSError) -> None:
         """No watch is to be had. The one that was begun stays open: somebody may be polling it."""

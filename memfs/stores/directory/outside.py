@@ -172,6 +172,8 @@ class Outside:
             check_plain(found)
         except LeftAlone as reason:
             self._leave(place, reason)
+            if stat.S_ISREG(found.st_mode):
+                self._dirt.watch_links(place)
             return None
         return Signature.of(found)
 

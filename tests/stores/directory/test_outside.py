@@ -227,6 +227,31 @@ def test_a_watch_tells_of_an_edit(opened: tuple[Memory, DirectoryStore], fast_pa
         watch.close()
 
 
+@pytest.mark.parametrize("name", ["b.md", ".elsewhere"])
+def test_a_file_that_loses_its_further_names_is_seen_again(fast_path: Path, name: str) -> None:
+    memory, _ = open_folder(fast_path)
+
+    def notify() -> None:
+        memory.catch_up()
+
+    with memory:
+        watch = memory.watch(notify)
+        try:
+            for text in ("first", "second"):
+                (fast_path / "c.md").write_text(text)
+                (fast_path / name).hardlink_to(fast_path / "c.md")
+                (fast_path / "c.md").rename(fast_path / "a.md")  # a new name, so that it is looked at
+                eventually(lambda: memory.report()["unsafe"], 2 if name == "b.md" else 1)
+                assert memory.snapshot().file(A) is None
+                (fast_path / name).unlink()
+                eventually(lambda: memory.snapshot().file(A) is not None)
+                assert texts(memory) == {A: text}
+                (fast_path / "a.md").unlink()
+                eventually(lambda: memory.snapshot().file(A) is None)
+        finally:
+            watch.close()
+
+
 def test_a_log_that_is_held_open_is_seen_as_it_grows(
     opened: tuple[Memory, DirectoryStore], fast_path: Path
 ) -> None:
