@@ -37,19 +37,11 @@ def history_at(store: Store, scope: Scope, path: str) -> Iterator[Record]:
     A file: of that memory, under all its names. A free path: of the memories that were last there, else
     of all that ever were. A directory: whatever happened below it.
     """
+    ids = _memories_at(store, scope, path)
+    if ids:
+        return _of_memories(store, ids)
     if path == ROOT:
         return joined(store.history())
-    if not is_well_formed(path):
-        return iter(())  # which no store could even look for
-    file = scope.file(path)
-    if file is not None:
-        return joined(store.history(file_id=file.id))
-    ids = {record.id for record in store.gone(path) if record.path == path}
-    if not ids and not scope.is_directory(path):
-        ids = {each.id for each in store.history() if path in (each.path, each.old_path)}
-    if ids:
-        chains = [joined(store.history(file_id=each)) for each in ids]
-        return heapq.merge(*chains, key=lambda record: record.version, reverse=True)
     below = path + "/"
     return joined(
         record
@@ -58,14 +50,37 @@ def history_at(store: Store, scope: Scope, path: str) -> Iterator[Record]:
     )
 
 
+def _memories_at(store: Store, scope: Scope, path: str) -> set[int]:
+    """The ids of the memories that *path* names: none where it names a directory only."""
+    if not is_well_formed(path):
+        return set()  # which no store could even look for
+    file = scope.file(path)
+    if file is not None:
+        return {file.id}
+    ids = {record.id for record in store.gone(path) if record.path == path}
+    if not ids and not scope.is_directory(path):
+        ids = {each.id for each in store.history() if path in (each.path, each.old_path)}
+    return ids
+
+
+def _of_memories(store: Store, ids: set[int]) -> Iterator[Record]:
+    chains = [joined(store.history(file_id=each)) for each in ids]
+    return heapq.merge(*chains, key=lambda record: record.version, reverse=True)
+
+
 def find_version(store: Store, scope: Scope, path: str, version: int) -> Record:
-    """The record of the change *version* of a memory that is or was at *path*. Raises NotKept."""
+    """The record of the change *version* of a memory that is or was at *path*. Raises NotKept.
+
+    A directory has no versions: those of what lies below it belong to one memory each.
+    """
     known: list[int] = []
-    for record in history_at(store, scope, path):
+    for record in _of_memories(store, _memories_at(store, scope, path)):
         if record.operation != "redacted":
             if record.version == version:
                 return record
             known.append(record.version)
+    if not known and next(history_at(store, scope, path), None) is not None:
+        raise NotKept(f"{path} is a directory; name a memory in it. `memfs log {path}` shows them.")
     if not known:
         raise NotKept(f"Nothing is recorded of {path}; `memfs log` shows what is.")
     near = sorted(sorted(known, key=lambda each: abs(each - version))[:3])

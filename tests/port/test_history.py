@@ -99,6 +99,25 @@ def test_any_version_is_read_by_a_path_of_its_memory(memory: Memory) -> None:
         memory.read_version(D, 1)
 
 
+@pytest.mark.parametrize("directory", ["/memories", "/memories/d"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_directory_has_no_versions_of_its_own(memory: Memory, directory: str, is_there: bool) -> None:
+    for name in "ab":
+        must(memory, "create", path=f"/memories/d/{name}.md", text=name)
+    if not is_there:
+        must(memory, "delete", path="/memories/d")
+    before = texts(memory), memory.versions()
+    with pytest.raises(NotKept, match="is a directory; name a memory in it"):
+        memory.read_version(directory, 1)
+    result = memory.restore(directory, 1)
+    assert result.error is not None
+    assert result.error.code is ErrorCode.NOT_FOUND
+    if memory.history_use() is not None:
+        with pytest.raises(NotKept, match="is a directory"):
+            memory.redact([(directory, 1)])
+    assert (texts(memory), memory.versions()) == before
+
+
 def test_who_and_why_is_recorded(memory: Memory) -> None:
     memory.execute({"command": "create", "path": A, "text": "1", "reason": "asked for"})
     memory.execute({"command": "create", "path": A, "text": "2", "reason": "ignored"}, reason="for tidiness")
