@@ -106,7 +106,7 @@ def test_a_directory_has_no_versions_of_its_own(memory: Memory, directory: str, 
         must(memory, "create", path=f"/memories/d/{name}.md", text=name)
     if not is_there:
         must(memory, "delete", path="/memories/d")
-    before = texts(memory), memory.versions()
+    before = texts(memory), list(memory.history())
     with pytest.raises(NotKept, match="is a directory; name a memory in it"):
         memory.read_version(directory, 1)
     result = memory.restore(directory, 1)
@@ -115,7 +115,7 @@ def test_a_directory_has_no_versions_of_its_own(memory: Memory, directory: str, 
     if memory.history_use() is not None:
         with pytest.raises(NotKept, match="is a directory"):
             memory.redact([(directory, 1)])
-    assert (texts(memory), memory.versions()) == before
+    assert (texts(memory), list(memory.history())) == before
 
 
 def test_who_and_why_is_recorded(memory: Memory) -> None:
