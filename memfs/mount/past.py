@@ -111,8 +111,12 @@ class Past:
         return directory.children.get(name)
 
     async def load(self, file: PastFile) -> None:
-        """Have the bytes at hand for an open file. Raises FUSEError."""
-        if file.content is None and not file.record.redacted:
+        """Have the bytes at hand for an open file. Raises FUSEError.
+
+        They are asked for at each opening, also where another program has the file open: what was redacted
+        since is there for nobody new.
+        """
+        if not file.record.redacted:
             file.content = await self._asked(partial(self._memory.read_record, file.record))
 
     def let_go(self, node: AnyNode) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import re
@@ -176,6 +177,18 @@ def test_a_listing_of_many_versions_can_be_read_again(mount: Editing, history: P
         assert len(list(entries)) == 303
     contents = run("sh", "-c", 'cat "$0"/*', history / "kept.md")
     assert contents.endswith("298\n299\n")
+
+
+def test_what_was_redacted_is_there_for_nobody_who_opens_it_then(mount: Editing, history: Path) -> None:
+    name = names(history / "kept.md")[0]
+    with (history / "kept.md" / name).open() as file:
+        assert file.read(2) == "on"
+        mount.memory.redact([("/memories/kept.md", int(name[:8]))])
+        assert errno_of((history / "kept.md" / name).read_text) == errno.ENOENT
+        assert file.read() == "e\n", "as of a file that was deleted"
+    redacted = names(history / "kept.md")[0]
+    assert redacted.endswith("-redacted.md")
+    assert (history / "kept.md" / redacted).read_bytes() == b""
 
 
 @pytest.mark.slow
