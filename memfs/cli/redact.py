@@ -35,7 +35,8 @@ def run(options: Namespace) -> int:
     if any(each.version is None for each in named):
         raise Complaint("Name each version, as in notes.md@42; `memfs log` shows them.", Status.USAGE)
     chosen = choose(options, named[0].path)
-    versions = [(port_path(path, chosen), version) for path, version in named if version is not None]
+    given = [(port_path(path, chosen), version) for path, version in named if version is not None]
+    versions = list(dict.fromkeys(given))
     with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
         contents = {memory.read_version(path, version) for path, version in versions}
         redaction = memory.redact(versions, reason=options.reason)

@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +50,8 @@ def from_folder(folder: Path, limits: Limits) -> Source:
                     source.left.append(Left(below + name, "is a hidden directory"))
                 elif stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
                     source.left.append(Left(below + name, "is a symbolic link"))
+                elif not os.access(name, os.R_OK, dir_fd=descriptor, effective_ids=True):
+                    source.left.append(Left(below + name, "cannot be read: Permission denied"))
             directories[:] = [name for name in directories if not name.startswith(".")]
             for name in sorted(names):
                 _read_entry(source, below + name, name, descriptor, limits)
@@ -62,24 +63,29 @@ def from_folder(folder: Path, limits: Limits) -> Source:
 
 def from_tar(archive: Path, limits: Limits) -> Source:
     """The files of a tar, compressed or not, in its order; of several of one name, the last."""
-    source = Source([], [])
+    left: list[Left] = []
+    files: dict[str, Incoming] = {}
     try:
         with tarfile.open(archive, "r:*") as tar:
-            for member, name in _members(tar):
+            members = _members(tar)
+            _check_end(tar)
+            for member, name in members:
                 if member.isdir():
                     continue
                 if not member.isreg():
-                    source.left.append(Left(name, _kind_of(member)))
+                    left.append(Left(name, _kind_of(member)))
                 elif member.size > limits.max_file_bytes:
-                    source.left.append(Left(name, _too_large(member.size, limits)))
+                    left.append(Left(name, _too_large(member.size, limits)))
                 else:
                     stream = tar.extractfile(member)
                     assert stream is not None, "a regular member has bytes"
-                    _replace(source, Incoming(f"{ROOT}/{name}", stream.read(), int(member.mtime * 10**9)))
+                    path = f"{ROOT}/{name}"
+                    files.pop(path, None)
+                    files[path] = Incoming(path, stream.read(), int(member.mtime * 10**9))
     except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or str(error)
+        words = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(":")
         raise StoreError(f"{archive} cannot be read as a tar: {words}.") from error
-    return source
+    return Source(list(files.values()), left)
 
 
 def too_large(size: int, limits: Limits) -> str | None:
@@ -110,21 +116,24 @@ def _read_entry(source: Source, path: str, name: str, directory: int, limits: Li
             source.files.append(Incoming(f"{ROOT}/{path}", content, status.st_mtime_ns))
 
 
-def _members(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, str]]:
+def _check_end(tar: tarfile.TarFile) -> None:
+    """Raise ReadError unless *tar*, all of whose members are known, ends as every tar does: with zeros.
+
+    tarfile takes a header that is cut short or damaged for the end, and what comes after it for nothing.
+    """
+    assert tar.fileobj is not None, "it is open"
+    tar.fileobj.seek(tar.offset)
+    if tar.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+        raise tarfile.ReadError("it is cut short or damaged; fetch it again")
+
+
+def _members(tar: tarfile.TarFile) -> list[tuple[tarfile.TarInfo, str]]:
     """The members and their names, without the one directory that an export of memfs puts all into."""
     members = [(member, member.name.removeprefix("./")) for member in tar]
     top = ROOT[1:]
     if all(name == top or name.startswith(top + "/") for _, name in members):
         members = [(member, name[len(top) + 1 :]) for member, name in members]
-    return iter(members)
-
-
-def _replace(source: Source, file: Incoming) -> None:
-    for at, earlier in enumerate(source.files):
-        if earlier.path == file.path:
-            del source.files[at]
-            break
-    source.files.append(file)
+    return members
 
 
 def _kind_of(member: tarfile.TarInfo) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import tarfile
 from pathlib import Path
@@ -158,6 +160,29 @@ def test_the_names_in_a_tar_are_hostile(memory: Memory, place: Path) -> None:
 def test_what_is_no_tar_is_refused(place: Path, content: bytes) -> None:
     (place / "t.tar").write_bytes(content)
     with pytest.raises(StoreError, match="tar"):
+        from_tar(place / "t.tar", LIMITS)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+@pytest.mark.parametrize("damage", ["short", "cut in a header", "without its end", "a damaged header"])
+def test_a_tar_that_is_cut_short_or_damaged_is_refused_as_a_whole(
+    place: Path, suffix: str, damage: str
+) -> None:
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w") as tar:
+        for name in "ab":
+            info, content = member(f"{name}.md")
+            tar.addfile(info, io.BytesIO(content))
+    whole = memory.getvalue()
+    data = {
+        "short": whole[:1300],
+        "cut in a header": whole[:1024] + whole[1024:1100],
+        "without its end": whole[:2048],
+        "a damaged header": whole[:1024] + b"?" + whole[1025:],
+    }[damage]
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[suffix]
+    (place / "t.tar").write_bytes(pack(data))
+    with pytest.raises(StoreError, match="cut short or damaged; fetch it again"):
         from_tar(place / "t.tar", LIMITS)
 
 
