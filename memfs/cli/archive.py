@@ -20,9 +20,10 @@ def run(options: Namespace) -> int:
     """Archive each path; those that cannot be are told, and do not keep the others from it."""
     chosen = choose(options, options.paths[0])
     status: int = Status.DONE
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
         for given in options.paths:
-            result = memory.perform("rename", partial(_plan, port_path(given, chosen))).result
+            planner = partial(_plan, port_path(given, chosen))
+            result = memory.perform("rename", planner, reason=options.reason).result
             if result.error is not None:
                 print(f"memfs: {result.error.message}", file=sys.stderr)
                 status = status or status_of(result.error)

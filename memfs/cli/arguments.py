@@ -30,6 +30,12 @@ class Row(NamedTuple):
 # --- types ---------------------------------------------------------------------------------------
 
 
+def _positive(text: str) -> int:
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
+        raise ArgumentTypeError(f"{text!r} is not a number, 1 or more")
+    return int(text)
+
+
 def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise ArgumentTypeError(f"{text!r} is not a number, 0 or more")
@@ -111,9 +117,9 @@ def _declare_result(parser: ArgumentParser) -> None:
     _declare_memory(parser)
 
 
-def _declare_change(parser: ArgumentParser) -> None:
+def _declare_change(parser: ArgumentParser, actor: str = "memfs") -> None:
     group = parser.add_argument_group("for the history")
-    group.add_argument("--actor", metavar="NAME", help="who makes this change (default: memfs)")
+    group.add_argument("--actor", metavar="NAME", help=f"who makes this change (default: {actor})")
     group.add_argument("--reason", metavar="TEXT", default="", help="why, in one line")
 
 
@@ -193,7 +199,7 @@ def _log(parser: ArgumentParser) -> None:
         "--since", type=_moment, metavar="WHEN", help="such as 2026-11-30, 2026-11-30T10:00, 90m, 12h or 7d"
     )
     parser.add_argument("--actor", metavar="NAME", help="only changes of this user, program or client")
-    parser.add_argument("-n", type=_count, dest="count", metavar="N", help="the newest N")
+    parser.add_argument("-n", type=_positive, dest="count", metavar="N", help="the newest N")
     _declare_json(parser, "one record a line")
     _declare_memory(parser)
 
@@ -311,6 +317,7 @@ def _place(parser: ArgumentParser) -> None:
     parser.add_argument("--path", metavar="PATH", help="this place, if a memory can have it, and no other")
     parser.add_argument("--create", action="store_true", help="make the file, with its title and no content")
     _declare_memory(parser, has_project=True)
+    _declare_change(parser)
 
 
 def _tasks(parser: ArgumentParser) -> None:
@@ -323,6 +330,7 @@ def _tasks(parser: ArgumentParser) -> None:
 def _archive(parser: ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a directory with its files")
     _declare_memory(parser)
+    _declare_change(parser)
 
 
 def _init(parser: ArgumentParser) -> None:
@@ -415,6 +423,7 @@ def _import(parser: ArgumentParser) -> None:
     _declare_json(parser, "what came in, and what could not")
     _declare_memory(parser)
     _declare_rules(parser, "rules of a scope that is new (one that exists must have these)")
+    _declare_change(parser, "memfs import")
 
 
 def _status(parser: ArgumentParser) -> None:

@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
     error = path_error(to)
     if error is not None:
         raise Complaint(error.message)
-    with open_with(chosen.store, chosen.scope, rules, actor="memfs import") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs import") as memory:
         source = _source(options, kinds[0], memory.policy.limits)
         files = [file._replace(path=to + file.path[len(ROOT) :]) for file in source.files]
 
@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
                 return planned.receipt
             return planned
 
-        result = memory.perform("import", planner).result
+        result = memory.perform("import", planner, reason=options.reason).result
     if result.error is not None:
         print(f"memfs: {result.error.message}", file=sys.stderr)
         return status_of(result.error)

@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     """Print the path for a memory, and with ``--create`` make the file."""
     chosen, rules = choose_with_rules(options)
     memory = PlacementInput(options.type, options.project, options.tag, options.entity)
-    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as opened:
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as opened:
         asked = None if options.path is None else _asked_for(options.path, chosen, opened)
 
         def place(scope: Scope, now_ns: int) -> str:
@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
             opened.catch_up()
             print(shown_path(place(opened.snapshot(), time.time_ns()), chosen))
             return Status.DONE
-        result = opened.perform("create", planner).result
+        result = opened.perform("create", planner, reason=options.reason).result
     if result.error is not None:
         raise Complaint(result.error.message, status_of(result.error))
     assert isinstance(result.value, Created)

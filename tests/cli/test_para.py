@@ -181,6 +181,15 @@ class TestArchive:
         ]
         assert para("view", archive_of("projects/atlas")).done() == "a.md\nb.md\n"
 
+    def test_who_and_why_is_recorded_as_of_any_change(self, para: Shell) -> None:
+        why = ("--actor", "tidier", "--reason", "it is over")
+        para("create", "areas/c.md", "x").done()
+        para("archive", "areas/c.md", *why).done()
+        placed = para("place", "--type", "task", "--title", "Next", "--create", *why).done().strip()
+        for path in (archive_of("areas/c.md"), placed):
+            newest = json.loads(para("log", path, "-n", "1", "--json").done())
+            assert (newest["program"], newest["reason"]) == ("tidier", "it is over")
+
     def test_what_cannot_be_archived_does_not_keep_the_others_from_it(self, para: Shell) -> None:
         para("create", "areas/c.md", "x").done()
         done = para("archive", "areas/none.md", "areas/c.md", "projects")

@@ -33,6 +33,14 @@ def test_a_memory_goes_out_and_comes_back(shell: Shell) -> None:
     assert shell("view", "d/b.md", "--store", "git:out.git").done() == "second"
 
 
+def test_an_import_says_who_and_why(shell: Shell) -> None:
+    (shell.home / "a.md").write_text("x")
+    shell("import", "--dir", ".", "--actor", "mover", "--reason", "a new machine")
+    assert shell("log", "--json").json["program"] == "mover"
+    assert shell("log", "--json").json["reason"] == "a new machine"
+    assert "one line" in shell("import", "--dir", ".", "--to", "/memories/d", "--reason", "a\nb").refusal(1)
+
+
 def test_what_cannot_come_in_is_listed_and_the_status_says_so(shell: Shell) -> None:
     (shell.home / "notes").mkdir()
     for name in ("a.md", "My note.md", "\x1b[2Jevil.md"):
