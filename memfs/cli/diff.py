@@ -10,7 +10,7 @@ from datetime import datetime
 from difflib import unified_diff
 
 from memfs.cli.choose import choose, port_path
-from memfs.cli.complaint import Status
+from memfs.cli.complaint import Complaint, Status
 from memfs.cli.streams import write
 from memfs.cli.versions import newest
 from memfs.opening import open_with
@@ -29,8 +29,10 @@ def run(options: Namespace) -> int:
         before = options.old
         if before is None:
             before = next((version for version in records if version < after), None)
-        old = b"" if before is None else memory.read_version(path, before)
         new = memory.read_version(path, after)
+        if before is None and records[after].operation != "created":
+            raise Complaint(f"What {path} was before version {after} is pruned; `memfs show` has that one.")
+        old = b"" if before is None else memory.read_version(path, before)
     names = [_name(path, version, records.get(version or 0)) for version in (before, after)]
     for line in _lines(old, new, *names):
         write((_coloured(line) if _has_colours() else line).encode())

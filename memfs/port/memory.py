@@ -348,13 +348,21 @@ class Memory:
                 f"{path} is there; name the version to restore. `memfs log {path}` lists them.",
                 path,
             )
-        left = [record for record in self.gone(path) if record.path == path]
+        below = list(self._store.gone(path))
+        left = [record for record in below if record.path == path]
         if left:
             return max(left, key=lambda record: record.version)
         archived = archived_place_of(scope, path)
         if archived is not None:
             return PortError(
                 ErrorCode.NOT_FOUND, f"{path} is in the archive; restore {archived}, which moves back.", path
+            )
+        if below:
+            return PortError(
+                ErrorCode.NOT_FOUND,
+                f"{path} was a directory; restore the memories in it, which `memfs log --deleted {path}` "
+                "lists, or copy it out of .memfs/deleted in a mount.",
+                path,
             )
         return PortError(
             ErrorCode.NOT_FOUND,

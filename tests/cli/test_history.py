@@ -63,6 +63,13 @@ def test_the_log_by_actor_and_time(notes: Shell) -> None:
     assert "Nothing is recorded of /memories/none.md" in notes("log", "none.md").refusal(1)
 
 
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_a_log_of_no_record_is_not_taken_for_an_empty_history(notes: Shell, count: str) -> None:
+    done = notes("log", "-n", count)
+    assert (done.status, done.out) == (2, "")
+    assert "is not a number, 1 or more" in done.err
+
+
 def test_the_log_as_json_is_one_object_a_line(notes: Shell) -> None:
     records = [json.loads(line) for line in notes("log", "--json").done().splitlines()]
     assert [record["version"] for record in records] == [6, 5, 4, 3, 2, 1]
@@ -103,6 +110,13 @@ def test_two_versions_are_compared_as_patch_takes_it(notes: Shell, tmp_path: Pat
 def test_a_first_version_is_compared_with_nothing(notes: Shell) -> None:
     notes("create", "new.md", "x\n").done()
     assert notes("diff", "new.md").done().startswith("--- /dev/null\n+++ /memories/new.md@7")
+
+
+def test_what_is_pruned_is_not_taken_for_nothing(notes: Shell) -> None:
+    notes("prune", "--keep-versions", "0").done()
+    newest = notes("log", "notes.md", "-n", "1", "--json").json["version"]
+    refusal = notes("diff", "notes.md").refusal(1)
+    assert f"before version {newest} is pruned" in refusal
 
 
 def test_a_difference_has_colours_on_a_terminal_only(notes: Shell) -> None:

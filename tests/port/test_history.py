@@ -212,6 +212,16 @@ def test_what_never_was_cannot_be_restored(memory: Memory) -> None:
     assert memory.snapshot().version == 1
 
 
+def test_a_directory_that_was_deleted_is_restored_by_its_memories(memory: Memory) -> None:
+    must(memory, "create", path="/memories/d/a.md", text="a")
+    must(memory, "delete", path="/memories/d")
+    result = memory.restore("/memories/d")
+    assert result.error is not None
+    assert result.error.code is ErrorCode.NOT_FOUND
+    assert "`memfs log --deleted /memories/d` lists" in result.error.message
+    assert memory.restore("/memories/d/a.md").ok
+
+
 def test_a_restored_memory_makes_room_as_any_other(memory: Memory) -> None:
     must(memory, "create", path=A, text="1")
     must(memory, "delete", path=A)

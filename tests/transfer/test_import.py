@@ -180,8 +180,8 @@ def test_a_tar_that_is_cut_short_or_damaged_is_refused_as_a_whole(
         "without its end": whole[:2048],
         "a damaged header": whole[:1024] + b"?" + whole[1025:],
     }[damage]
-    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[suffix]
-    (place / "t.tar").write_bytes(pack(data))
+    packed = {"": data, ".gz": gzip.compress(data), ".xz": lzma.compress(data)}[suffix]
+    (place / "t.tar").write_bytes(packed)
     with pytest.raises(StoreError, match="cut short or damaged; fetch it again"):
         from_tar(place / "t.tar", LIMITS)
 
