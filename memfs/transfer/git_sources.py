@@ -33,7 +33,15 @@ _TOP = ROOT[1:] + "/"
 def from_git(path: Path, name: str, limits: Limits) -> Source:
     """The files of what *name* stands for (a reference or a commit), or its memories if memfs wrote it."""
     git = Git(path)
-    commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()
+    git.run("rev-parse", "--git-dir")  # so that what is no repository is called so
+    try:
+        commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
+    except StoreError:
+        raise StoreError(f"{path} has no reference or commit '{name}'; name one that it has.") from None
+    return _from_commit(git, commit.decode().strip(), limits)
+
+
+def _from_commit(git: Git, commit: str, limits: Limits) -> Source:
     entries = _named(git.entries(commit))
     with git.objects() as objects:
         if HEAD_NAME.decode() not in entries:
@@ -90,8 +98,10 @@ def _obversa_order(data: bytes, digest: str) -> dict[str, int] | None:
         about = json.loads(data)
         if about["format"] != 1 or about["scopeDigest"] != digest:
             return None
-        order = {str(entry["path"]).removeprefix(f"{ROOT}/"): entry["written"] for entry in about["entries"]}
-        return order if all(type(written) is int for written in order.values()) else None
+        entries = about["entries"]
+        order = {str(entry["path"]).removeprefix(f"{ROOT}/"): entry["written"] for entry in entries}
+        is_whole = len(order) == len(entries) and all(type(written) is int for written in order.values())
+        return order if is_whole else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

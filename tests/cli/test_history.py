@@ -114,8 +114,8 @@ def test_a_first_version_is_compared_with_nothing(notes: Shell) -> None:
 
 def test_what_is_pruned_is_not_taken_for_nothing(notes: Shell) -> None:
     notes("prune", "--keep-versions", "0").done()
-    newest = notes("log", "notes.md", "-n", "1", "--json").json["version"]
-    refusal = notes("diff", "notes.md").refusal(1)
+    newest = notes("log", "kept.md", "-n", "1", "--json").json["version"]
+    refusal = notes("diff", "kept.md").refusal(1)
     assert f"before version {newest} is pruned" in refusal
 
 

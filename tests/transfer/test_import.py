@@ -254,6 +254,16 @@ def test_a_git_store_brings_its_memories_back_in_write_order(memory: Memory, pla
     assert [file.mtime_ns for file in memory.snapshot().in_write_order()] == times
 
 
+def test_a_reference_that_is_not_there_is_named(place: Path) -> None:
+    git(place, "init", "--bare", "r.git")
+    tree = git(place / "r.git", "mktree")
+    for name in ("HEAD", "refs/heads/none", "0" * 40, tree):
+        with pytest.raises(StoreError, match=f"has no reference or commit '{name}'; name one that it has"):
+            from_git(place / "r.git", name, LIMITS)
+    with pytest.raises(StoreError, match="not a git repository"):
+        from_git(place, "HEAD", LIMITS)
+
+
 def test_a_memhtml_repository_is_read_at_its_head(place: Path) -> None:
     path = repository(
         place,
@@ -315,7 +325,8 @@ def test_a_memory_of_obversa_keeps_its_write_order(memory: Memory, place: Path, 
 @pytest.mark.parametrize(
     "change",
     [{"format": 2}, {"entries": []}, {"entries": None}, {"scopeDigest": "0"}]
-    + [{"entries": [{"path": "/memories/a.md", "written": "1"}]}],
+    + [{"entries": [{"path": "/memories/a.md", "written": "1"}]}]
+    + [{"entries": [{"path": "/memories/a.md", "written": 1}] * 2}],
 )
 def test_a_memory_of_obversa_that_does_not_add_up_is_refused(place: Path, change: dict[str, Any]) -> None:
     with pytest.raises(UnsafeStorage):
