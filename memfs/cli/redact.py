@@ -59,7 +59,7 @@ def _tell(versions: list[tuple[str, int]], redaction: Redaction, dropped: list[s
     if redaction.pending:
         print(
             "memfs: pending: a program reads the store at this moment; its files lose the bytes when it has "
-            "ended, at the next upkeep.",
+            "ended, at the next command or unmount.",
             file=sys.stderr,
         )
 

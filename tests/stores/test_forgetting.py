@@ -317,6 +317,22 @@ def test_an_open_reader_holds_the_last_step_back(pair: tuple[Memory, SqliteStore
     assert SECRET.encode() not in everything(tmp_path)
 
 
+def test_what_a_reader_held_back_is_done_by_whoever_closes_the_store_next(
+    pair: tuple[Memory, SqliteStore], tmp_path: Path
+) -> None:
+    memory, _ = pair
+    version = write_with_secret(memory, 2)
+    reader = apsw.Connection(str(files_of(tmp_path).database), flags=apsw.SQLITE_OPEN_READONLY)
+    reader.execute("BEGIN")
+    rows.select(reader, "SELECT count(*) FROM history")
+    assert memory.redact([(A, version)]).pending
+    open_pair(tmp_path)[0].close()
+    assert SECRET.encode() in everything(tmp_path), "the reader is there still, and nobody waits for it"
+    reader.close()
+    open_pair(tmp_path)[0].close()
+    assert SECRET.encode() not in everything(tmp_path)
+
+
 def test_another_process_learns_of_it(pair: tuple[Memory, SqliteStore], tmp_path: Path) -> None:
     memory, _ = pair
     with open_pair(tmp_path)[0] as other:

@@ -29,6 +29,7 @@ from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ens
 from memfs.stores.sqlite.failures import storage_errors, translated
 from memfs.stores.sqlite.history import History
 from memfs.stores.sqlite.notice import NoticeFile
+from memfs.stores.sqlite.redaction import WIPED
 from memfs.stores.sqlite.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
@@ -283,7 +284,11 @@ class SqliteStore:
         return self._history.gone_children(path)
 
     def close(self) -> None:
-        """Close the connections; the last one of a database folds its log in."""
+        """Close the connections; the last one of a database folds its log in.
+
+        Whoever closes it first after a reader held a redaction back ends that: no commit may ever follow.
+        """
+        self._finish_redactions()
         with storage_errors():
             self._upkeep.close()
             self._notice.close()
@@ -292,6 +297,16 @@ class SqliteStore:
         self._gate.close()
         if self._wal is not None:
             os.close(self._wal)
+
+    def _finish_redactions(self) -> None:
+        try:
+            with storage_errors(), self._reading:
+                is_pending = rows.select(self._reader, "SELECT unwiped FROM scope")[0][0] != WIPED
+            if is_pending:
+                with storage_errors():
+                    self._upkeep.finish_redactions()
+        except StoreError as error:  # the next one tries again; this one has to close all the same
+            log.warning("what was redacted in scope %r may still be in its files: %s", self.scope_name, error)
 
     def _look_after(self) -> None:
         """The upkeep after a commit, which stands: what fails here is tried again later.

@@ -90,6 +90,11 @@ class Upkeep:
         with self._running:
             return redact(*self._opened(), versions, origin)
 
+    def finish_redactions(self) -> None:
+        """Do what a reader held back when something was redacted, if there is such."""
+        with self._running:
+            wipe(*self._opened())
+
     def history_use(self) -> HistoryUse:
         """What the history takes."""
         with self._running:
