@@ -22,7 +22,7 @@ from memfs.testing import Case, conformance_cases
 
 # Checked by mypy: the classes satisfy the protocols.
 STORES: tuple[type[Store], ...] = (SimpleStore, SqliteStore, DirectoryStore, GitStore)
-KEEPERS: tuple[type[Keeper], ...] = (SqliteStore, DirectoryStore)
+KEEPERS: tuple[type[Keeper], ...] = (SqliteStore, DirectoryStore, GitStore)
 REPORTING: tuple[type[Reporting], ...] = (DirectoryStore, GitStore)
 SHARED: tuple[type[Shared], ...] = (DirectoryStore,)
 WATCHES: tuple[type[Watch], ...] = (SimpleWatch, SqliteWatch, DirectoryWatch, ReferenceWatch)

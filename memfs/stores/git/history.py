@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 from memfs.port.store import Record
 from memfs.stores.git.commits import read_commit, read_contents
 from memfs.stores.git.index import Head
-from memfs.stores.git.recorded import Recorded
+from memfs.stores.git.log import Log
+from memfs.stores.git.recorded import LEFT, Blob, Recorded
 from memfs.stores.git.repository import Repository
 from memfs.stores.git.state import State
+from memfs.stores.git.superseded import Superseded
+
+log = logging.getLogger(__name__)
+
+SAVE_EVERY = 256
+"""Changes that were read from their commits, after which the log is left for other processes."""
 
 
 class History:
-    """The commits of memfs behind a state, oldest first, once somebody has asked for an older one."""
+    """The changes that lead to a state. What is read once for them all, is kept in a :class:`Log`."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, superseded: Superseded, saved: Path) -> None:
+        """*saved* is the file for the log; without it, every commit is read once."""
         self._repository = repository
+        self._superseded = superseded
+        self._saved = saved
         self._lock = threading.Lock()
-        self._commits: list[str] = []
-        self._versions: list[int] = []
+        self._log: Log | None = None
+        self._unsaved = 0
 
     def records(self, state: State, newest_first: bool, file_id: int | None) -> Iterator[Record]:
         """The records of *state*'s history, of all files or of one; read as they are consumed."""
-        changes = self._newest_first(state) if newest_first else self._oldest_first(state)
+        if file_id is not None:
+            chain = self.changes(state, file_id)
+            changes: Iterator[Recorded] = reversed(chain) if newest_first else iter(chain)
+        elif newest_first:
+            changes = self._newest_first(state)
+        else:
+            changes = self._oldest_first(state)
         for recorded in changes:
-            if file_id is not None and file_id not in recorded.blobs:
-                continue
             records = recorded.records()
             for record in reversed(records) if newest_first else records:
-                if file_id is None or record.id == file_id:
+                if file_id is None or (record.id == file_id and record.operation != "redacted"):
                     yield record
+
+    def changes(self, state: State, file_id: int) -> list[Recorded]:
+        """The changes that a memory was in, oldest first."""
+        known, length = self._up_to(state)
+        return [*known.of(file_id, length), *(each for each in state.taken if file_id in each.blobs)]
 
     def since(self, state: State, version: int, most: int) -> list[Recorded] | None:
         """The changes after *version*, oldest first; None where there are more than *most*."""
@@ -45,62 +67,93 @@ class History:
             found.append(recorded)
         return found[::-1]
 
-    def gone(self, state: State, path: str) -> Iterator[Record]:
+    def gone(self, state: State, path: str) -> list[Record]:
         """The newest record of each memory that has left, by last paths; those at *path*, or below it."""
-        newest: dict[int, Record] = {}
-        for record in self.records(state, newest_first=True, file_id=None):
-            newest.setdefault(record.id, record)
-        left = [record for record in newest.values() if record.operation in ("deleted", "evicted")]
-        for record in sorted(left, key=lambda record: (record.path, record.id)):
-            if record.path == path or record.path.startswith(path + "/"):
-                yield record
+        left = {record.id: record for record in self._up_to(state)[0].left()}
+        for recorded in state.taken:
+            for record in recorded.records():
+                left.pop(record.id, None)
+                if record.operation in LEFT:
+                    left[record.id] = record
+        below = path + "/"
+        found = [each for each in left.values() if each.path == path or each.path.startswith(below)]
+        return sorted(found, key=lambda record: (record.path, record.id))
 
-    def blob(self, state: State, file_id: int, version: int) -> str | None:
-        """The id of the blob that *file_id* had after the change *version*, which is one of its own."""
-        for recorded in self._at(state, version):
-            if recorded.version == version and file_id in recorded.blobs:
-                return recorded.blobs[file_id].oid
-        return None
+    def blob(self, state: State, file_id: int, version: int) -> Blob | None:
+        """The bytes that *file_id* had after the change *version*, which is one of its own."""
+        if state.taken and version >= state.taken[0].version:
+            recorded = next((each for each in state.taken if each.version == version), None)
+        else:
+            recorded = self._up_to(state)[0].at(version)
+        return None if recorded is None else recorded.blobs.get(file_id)
+
+    def who_redacted(self, state: State, file_id: int, version: int) -> str:
+        """A sentence for who asks for bytes that were taken out."""
+        puts = [
+            each.version
+            for each in self.changes(state, file_id)
+            if any(put.id == file_id for put in each.commit.change.puts)
+        ]
+        brought = bisect_right(puts, version)
+        for recorded in self._newest_first(state):
+            for each in recorded.redactions:
+                # One redaction takes out what several records show: a change, and the renames after it.
+                if each.id == file_id and bisect_right(puts, each.version) == brought:
+                    time_ns, actor, _ = recorded.commit.origin
+                    who = " with ".join(filter(None, (actor.user, actor.program))) or "somebody"
+                    day = datetime.fromtimestamp(time_ns / 1e9, UTC)
+                    return f"Version {version} was redacted by {who} on {day:%Y-%m-%d}."
+        return f"Version {version} was redacted."
 
     def _newest_first(self, state: State) -> Iterator[Recorded]:
         yield from reversed(state.taken)
-        for _, head in heads_from(self._repository, state.base):
+        known = self._log
+        for oid, head in heads_from(self._repository, state.base):
+            length = None if known is None else known.length_at(oid)
+            if known is not None and length is not None:
+                yield from known.newest_first(length)
+                return
             yield head.change
             yield from reversed(head.taken)
 
     def _oldest_first(self, state: State) -> Iterator[Recorded]:
         taken = list(state.taken)
-        for oid in self._line(state)[0]:
-            yield from self._changes_in(oid)
+        known, length = self._up_to(state)
+        yield from known.oldest_first(length)
         yield from taken
 
-    def _at(self, state: State, version: int) -> list[Recorded]:
-        """The changes among which *version* is, if there is such a one."""
-        if state.taken and version >= state.taken[0].version:
-            return list(state.taken)
-        commits, versions = self._line(state)
-        at = bisect_left(versions, version)
-        return self._changes_in(commits[at]) if at < len(commits) else []
-
-    def _line(self, state: State) -> tuple[list[str], list[int]]:
-        """The commits of memfs up to *state*'s, oldest first, and their versions."""
+    def _up_to(self, state: State) -> tuple[Log, int]:
+        """The log, with all that leads to *state*'s base, and how many changes that are."""
         with self._lock:
-            known = {oid: at for at, oid in enumerate(self._commits[-64:], max(0, len(self._commits) - 64))}
-            newer: list[tuple[str, int]] = []
-            keep = 0
+            known = self._log or Log.load(self._saved)
+            newer: list[tuple[str, Head]] = []
             for oid, head in heads_from(self._repository, state.base):
-                if oid in known:
-                    keep = known[oid] + 1
-                    break
-                newer.append((oid, head.version))
-            newer.reverse()
-            self._commits[keep:] = [oid for oid, _ in newer]
-            self._versions[keep:] = [version for _, version in newer]
-            return list(self._commits), list(self._versions)
+                if known.length_at(oid) is not None:
+                    if newer and oid != known.tip:  # the line was moved back, and goes on elsewhere
+                        known = Log()
+                    else:
+                        break
+                newer.append((oid, head))
+            else:
+                known = Log()
+            for oid, head in reversed(newer):
+                known.add(oid, (*head.taken, head.change))
+            self._log = known
+            self._unsaved += len(newer)
+            if self._unsaved >= SAVE_EVERY:
+                self._save(known)
+            length = None if state.base is None else known.length_at(state.base)
+            return known, length or 0
 
-    def _changes_in(self, oid: str) -> list[Recorded]:
-        head = read_contents(self._repository, read_commit(self._repository, oid)).head
-        return [*head.taken, head.change]
+    def _save(self, known: Log) -> None:
+        """Leave the log for others, but not one that a redaction has made untrue."""
+        self._unsaved = 0
+        if known.tip is None or self._superseded.newest(known.tip) != known.tip:
+            return
+        try:
+            known.save(self._saved)
+        except OSError as error:
+            log.warning("the log %s could not be written: %s", self._saved, error)
 
 
 def heads_from(repository: Repository, base: str | None) -> Iterator[tuple[str, Head]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from memfs.port.change import VERSION_BITS, File
@@ -17,7 +17,7 @@ from memfs.port.errors import OpenError, UnsafeStorage
 from memfs.port.names import ROOT, path_error
 from memfs.port.policy import Policy
 from memfs.stores.git.objects import DIRECTORY, FILE, Batch, Tree, TreeEntry, parse_tree
-from memfs.stores.git.recorded import Blob, Recorded
+from memfs.stores.git.recorded import REDACTED, Blob, Recorded
 
 HEAD_NAME = b".memfs.json"
 INDEX_NAME = b".memfs"
@@ -185,8 +185,41 @@ class Index:
         self._touched.add(page)
 
     def _page_bytes(self, ids: Iterable[int]) -> bytes:
-        lines = [f'"{file_id}": {json.dumps(_entry_to(self.entries[file_id]))}' for file_id in sorted(ids)]
-        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        return _lines_bytes({str(file_id): _entry_to(self.entries[file_id]) for file_id in sorted(ids)})
+
+
+class RewrittenPage(NamedTuple):
+    """A page without certain bytes, and the paths of the files that had them."""
+
+    data: bytes
+    paths: list[str]
+
+
+def page_names(file_id: int) -> tuple[bytes, bytes]:
+    """The names of the group and of the page in it that hold a file's line."""
+    page = _page_of(file_id)
+    return b"%x" % (page >> PAGE_BITS), b"%02x" % (page & (1 << PAGE_BITS) - 1)
+
+
+def without_bytes(data: bytes, targets: Collection[tuple[int, int]]) -> RewrittenPage | None:
+    """The page *data* without the bytes that a memory (its id) got with a change (its version).
+
+    None where it names none of *targets*.
+    """
+    lines = json.loads(data)
+    paths = []
+    for file_id, content in targets:
+        line = lines.get(str(file_id))
+        entry = None if line is None else _entry_from(line)
+        if entry is not None and entry.content == content:
+            lines[str(file_id)] = _entry_to(entry._replace(blob=REDACTED))
+            paths.append(entry.path)
+    return RewrittenPage(_lines_bytes(lines), paths) if paths else None
+
+
+def _lines_bytes(lines: Mapping[str, list[Any]]) -> bytes:
+    each = [f'"{file_id}": {json.dumps(line)}' for file_id, line in lines.items()]
+    return ("{\n" + ",\n".join(each) + "\n}\n").encode()
 
 
 def _page_of(file_id: int) -> int:

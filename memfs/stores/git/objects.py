@@ -52,8 +52,7 @@ class Batch:
 
     def add(self, kind: str, data: bytes) -> str:
         """Take an object in; its id."""
-        whole = b"%s %d\0" % (kind.encode(), len(data)) + data
-        oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+        oid, whole = _hashed(kind, data)
         self.objects[oid] = whole
         return oid
 
@@ -122,6 +121,17 @@ class ObjectWriter:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def blob_id(data: bytes) -> str:
+    """The id of the blob of these bytes."""
+    return _hashed("blob", data)[0]
+
+
+def _hashed(kind: str, data: bytes) -> tuple[str, bytes]:
+    """The id of an object, and its bytes as git hashes them."""
+    whole = b"%s %d\0" % (kind.encode(), len(data)) + data
+    return hashlib.sha1(whole, usedforsecurity=False).hexdigest(), whole
 
 
 def sync(path: Path) -> None:

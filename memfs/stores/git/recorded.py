@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, Remove
 from memfs.port.policy import Policy
 from memfs.port.store import Record
+from memfs.stores.git.objects import blob_id
 from memfs.stores.records import records_of
 
 LEFT = ("deleted", "evicted")
@@ -21,11 +22,29 @@ class Blob(NamedTuple):
     digest: str
 
 
+MARKER = b"The content of this version was taken out of the history with `memfs redact`.\n"
+"""What plain git shows in the place of bytes that were redacted."""
+REDACTED = Blob(blob_id(MARKER), "")
+
+
+class Redacted(NamedTuple):
+    """A version that a redaction named: a memory's id and a version of it, its path and size then."""
+
+    id: int
+    version: int
+    path: str
+    size: int
+
+
 class Recorded(NamedTuple):
-    """A commit of the scope, and the bytes that each file in it had after it (before it, if it left)."""
+    """A commit of the scope, and the bytes that each file in it had after it (before it, if it left).
+
+    ``redactions`` are the versions whose bytes it took out of the history.
+    """
 
     commit: Commit
     blobs: Mapping[int, Blob]
+    redactions: tuple[Redacted, ...] = ()
 
     @property
     def version(self) -> int:
@@ -34,7 +53,18 @@ class Recorded(NamedTuple):
 
     def records(self) -> list[Record]:
         """The lines of the history, in the order of the change."""
-        return [record._replace(digest=self.blobs[record.id].digest) for record in records_of(self.commit)]
+        version, _, (time_ns, actor, reason) = self.commit
+        return [
+            *(self._with_bytes(record) for record in records_of(self.commit)),
+            *(
+                Record(version, time_ns, "redacted", id_, path, None, size, actor, of, None, reason)
+                for id_, of, path, size in self.redactions
+            ),
+        ]
+
+    def _with_bytes(self, record: Record) -> Record:
+        blob = self.blobs[record.id]
+        return record._replace(digest=blob.digest or None, redacted=blob == REDACTED)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object; what is empty is left out, and contents are in the blobs."""
@@ -56,6 +86,8 @@ class Recorded(NamedTuple):
             line["directory"] = change.directory
         if self.blobs:
             line["blobs"] = {str(file_id): list(blob) for file_id, blob in self.blobs.items()}
+        if self.redactions:
+            line["redactions"] = [list(each) for each in self.redactions]
         return line
 
     @classmethod
@@ -75,24 +107,28 @@ class Recorded(NamedTuple):
         )
         origin = Origin(line["time"], Actor(user, program, pid), line.get("reason", ""))
         blobs = {int(file_id): Blob(*blob) for file_id, blob in line.get("blobs", {}).items()}
-        return cls(Commit(line["version"], change, origin), blobs)
+        redactions = tuple(Redacted(*each) for each in line.get("redactions", ()))
+        return cls(Commit(line["version"], change, origin), blobs, redactions)
 
 
 def message_of(records: Sequence[Record], version: int, reason: str) -> str:
     """What ``git log`` shows of the change *version*: what happened to which files, and why."""
     # What was asked for comes first, what had to leave for it after that.
     ordered = sorted(records, key=lambda record: record.operation in LEFT)
-    told = [
-        f"{record.operation} {record.old_path[1:]} to {record.path[1:]}"
-        if record.old_path
-        else f"{record.operation} {record.path[1:]}"
-        for record in ordered
-    ]
+    told = [_told(record) for record in ordered]
     subject = told[0] if told else "set the rules of the scope"
     if len(told) > 1:
         subject += f" and {len(told) - 1} more"
     middle = f"{reason.strip()}\n\n" if reason.strip() else ""
     return f"{subject}\n\n{middle}Memfs-Version: {version}\n"
+
+
+def _told(record: Record) -> str:
+    if record.operation == "redacted":
+        return f"redacted version {record.joins} of {record.path[1:]}"
+    if record.old_path:
+        return f"{record.operation} {record.old_path[1:]} to {record.path[1:]}"
+    return f"{record.operation} {record.path[1:]}"
 
 
 def person_of(actor: Actor) -> str:

@@ -16,7 +16,7 @@ import pygit2
 from pygit2.enums import ObjectType, RepositoryOpenFlag
 
 from memfs.port.errors import StoreError, UnsafeStorage
-from memfs.stores.git.objects import sync
+from memfs.stores.git.objects import Tree, parse_tree, sync
 
 OWN = "made-by-memfs"
 """The file in the sidecar of a repository that no git command of a person's made."""
@@ -65,6 +65,10 @@ class Repository:
         if found != KINDS[kind]:
             raise UnsafeStorage(f"The object {oid} in {self.path} is no {kind}.")
         return bytes(data)
+
+    def read_tree(self, oid: str) -> Tree:
+        """The tree *oid*. UNSAFE_STORAGE as for :meth:`read`."""
+        return parse_tree(self.read(oid, "tree"))
 
     def has(self, oid: str) -> bool:
         """Whether the object *oid* is there."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from memfs.port.errors import UnsafeStorage
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
-from memfs.stores.git.commits import CommitData, Contents, head_of, read_commit, read_contents
+from memfs.stores.git.commits import (
+    CommitData,
+    Contents,
+    commit_bytes,
+    head_of,
+    read_commit,
+    read_contents,
+)
 from memfs.stores.git.foreign import foreign_change
-from memfs.stores.git.index import Entry, Index
+from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Entry, Head, Index
+from memfs.stores.git.objects import DIRECTORY, FILE, Batch, Tree, TreeEntry, edited
 from memfs.stores.git.recorded import Recorded
 from memfs.stores.git.repository import Repository
 
@@ -50,6 +59,28 @@ class State:
         self.tip = self.base = oid
         self.root, self.memories = root, memories
         self.taken = []
+
+    def commit(
+        self, scope_name: str, recorded: Recorded, batch: Batch, read_tree: Callable[[str], Tree]
+    ) -> tuple[str, str]:
+        """Put the commit of this state, to which *recorded* has led, into *batch*; its id, and its tree's.
+
+        *read_tree* gives a tree by its id.
+        """
+        files = self.index.write(batch)
+        head = Head(scope_name, self.policy, self.memories, files, recorded, tuple(self.taken), self.base)
+        root = edited(
+            self.root,
+            {
+                HEAD_NAME: TreeEntry(FILE, batch.add("blob", head.to_bytes())),
+                INDEX_NAME: None if files is None else TreeEntry(DIRECTORY, files),
+                MEMORIES_NAME: None if self.memories is None else TreeEntry(DIRECTORY, self.memories),
+            },
+            read_tree,
+            batch,
+        )
+        assert root is not None, "the head is in it"
+        return batch.add("commit", commit_bytes(root, self.tip, recorded)), root
 
     def scope(self, name: str) -> Scope:
         """The port's view of it, of the caller's own."""

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,30 +15,25 @@ from pathlib import Path
 
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.errors import ErrorCode, NotKept, OpenError, StoreError, UnsafeStorage
+from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Record, VersionMismatch, Watch
 from memfs.stores.gate import Gate
-from memfs.stores.git.commits import GIT, commit_bytes, read_commit
+from memfs.stores.git import program
+from memfs.stores.git.commits import GIT, read_commit
 from memfs.stores.git.difference import difference_of
 from memfs.stores.git.history import History, heads_from
-from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Head, Index, ref_of
-from memfs.stores.git.objects import (
-    DIRECTORY,
-    FILE,
-    Batch,
-    ObjectWriter,
-    Tree,
-    TreeEntry,
-    edited,
-    edits_at,
-    parse_tree,
-)
-from memfs.stores.git.recorded import Blob, Recorded
+from memfs.stores.git.index import Head, Index, ref_of
+from memfs.stores.git.objects import Batch, ObjectWriter, Tree, edited, edits_at
+from memfs.stores.git.recorded import REDACTED, Blob, Recorded
+from memfs.stores.git.redaction import Redactor, Sidecar
 from memfs.stores.git.reference import swap
+from memfs.stores.git.removal import size_of_line
 from memfs.stores.git.repository import OWN, Repository, find_or_make, storage_errors
 from memfs.stores.git.state import State, lineage_of, state_at, take_in
+from memfs.stores.git.superseded import Superseded
 
 log = logging.getLogger(__name__)
 
@@ -87,9 +79,11 @@ class GitStore:
         with storage_errors(repository.path):
             repository.sidecar.mkdir(mode=0o700, exist_ok=True)
         self._rescue = f"{RESCUE}/{digest}"
-        self._next_file = repository.sidecar / f"{digest}.next"
-        self._mark = repository.sidecar / f"{digest}.tip"
-        self._gate = Gate(repository.sidecar / f"{digest}.lock")
+        sidecar = Sidecar.of(repository.sidecar, digest)
+        self._next_file, self._mark = sidecar.next, sidecar.tip
+        self._gate = Gate(sidecar.lock)
+        self._superseded = Superseded(repository, ref, sidecar.superseded)
+        self._redactor = Redactor(repository, ref, self._rescue, scope_name, sidecar)
         self._gated = False
         with storage_errors(repository.path):
             self._writer = ObjectWriter(repository.common / "objects")
@@ -97,7 +91,7 @@ class GitStore:
         self._tip: str | None = None  # the newest commit that this store has taken in or made
         self._trees: dict[str, Tree] = {}
         self._commits_since_collection = 0
-        self._history = History(repository)
+        self._history = History(repository, self._superseded, sidecar.log)
 
     def ensure(self, policy: Policy) -> bool:
         """Make the scope if the reference is not there; whether it was made."""
@@ -129,12 +123,14 @@ class GitStore:
         state = self._state
         entry = None if state is None else state.index.entries.get(file_id)
         if entry is not None and entry.content == version:
-            oid: str | None = entry.blob.oid
-        else:
-            oid = self._history.blob(self._line(), file_id, version)
-        if oid is None:
+            return self._repository.read(entry.blob.oid, "blob")
+        line = self._line()
+        blob = self._history.blob(line, file_id, version)
+        if blob is None:
             raise NotKept(f"{self.ref} holds no version {version} of that memory.")
-        return self._repository.read(oid, "blob")
+        if blob == REDACTED:
+            raise NotKept(self._history.who_redacted(line, file_id, version))
+        return self._repository.read(blob.oid, "blob")
 
     def acquire(self, wait: bool) -> None:
         """The gate, before which memfs's own writers queue up; others compare and swap the reference."""
@@ -161,7 +157,8 @@ class GitStore:
         found: list[Recorded] | None = []
         if tip != state.tip:
             self._state = None  # if anything fails from here on, it is loaded anew
-            found = self._follow(state, tip)
+            was_redacted = state.tip is not None and self._superseded.newest(state.tip) != state.tip
+            found = None if was_redacted else self._follow(state, tip)
             if found is None:
                 return None
             self._adopt(state)
@@ -197,13 +194,17 @@ class GitStore:
         """Every commit is durable already."""
 
     def maintain(self) -> None:
-        """Offer a repository that memfs has made to git's own housekeeping; others are their owner's."""
+        """Offer a repository that memfs has made to git's own housekeeping; others are their owner's.
+
+        And remove what a redaction could not, since something else in the repository reached it.
+        """
+        if program.is_there():
+            self._redactor.finish()
         if self._commits_since_collection < COLLECT_EVERY:
             return
         self._commits_since_collection = 0
-        git = shutil.which("git")
-        if git is not None and (self._repository.sidecar / OWN).exists():
-            _collect(git, self._repository.common)
+        if program.is_there() and (self._repository.sidecar / OWN).exists():
+            _collect(self._repository.common)
 
     def watch(self, notify: Callable[[], None]) -> Watch:
         """Watch the reference itself, loose or packed."""
@@ -216,17 +217,37 @@ class GitStore:
         return self._history.records(self._line(), newest_first, file_id)
 
     def gone(self, path: str = ROOT) -> Iterator[Record]:
-        """The newest record of each memory that has left, by last paths; reads the whole history."""
-        return self._history.gone(self._line(), path)
+        """The newest record of each memory that has left, by last paths."""
+        return iter(self._history.gone(self._line(), path))
 
     def gone_children(self, path: str) -> dict[str, bool]:
-        """The names directly below *path* that lead to memories that have left; reads the whole history."""
+        """The names directly below *path* that lead to memories that have left."""
         children: dict[str, bool] = {}
         for record in self.gone(path):
             name, slash, _ = record.path[len(path) + 1 :].partition("/")
             if name:
                 children[name] = children.get(name, False) or bool(slash)
         return children
+
+    def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
+        """Rewrite the commits that held these bytes, and remove the old ones."""
+        return self._redactor.redact(versions, origin)
+
+    def prune(self, keep: Retention) -> int:
+        """A chain of commits keeps all that it leads to, so this refuses."""
+        raise StoreError(
+            "A git store keeps every version; `memfs redact` takes out single ones, and "
+            "`memfs export` to another store leaves the history behind."
+        )
+
+    def history_use(self) -> HistoryUse:
+        """What the objects of the line take, but for the contents of now."""
+        state = self._line()
+        assert state.tip is not None, "a state that was read has its commit"
+        oldest = next(self._history.records(state, newest_first=False, file_id=None), None)
+        present = {entry.blob.oid for entry in state.index.entries.values()}
+        size = size_of_line(self._repository, state.tip, present)
+        return HistoryUse(size, None if oldest is None else oldest.time_ns)
 
     def report(self) -> Mapping[str, str]:
         """Where the scope is for plain git, and which references keep what a rewound one lost."""
@@ -250,7 +271,7 @@ class GitStore:
     def _line(self) -> State:
         """The state whose history is asked for: the newest that is known, or else what is there."""
         state = self._state
-        if state is not None:
+        if state is not None and state.tip is not None and self._superseded.newest(state.tip) == state.tip:
             return state
         tip = self._target()
         if tip is None:
@@ -303,22 +324,7 @@ class GitStore:
 
     def _write(self, state: State, batch: Batch, recorded: Recorded) -> None:
         """Commit *state*, which *recorded* has led to, and move the reference to it from where it stood."""
-        files = state.index.write(batch)
-        head = Head(
-            self.scope_name, state.policy, state.memories, files, recorded, tuple(state.taken), state.base
-        )
-        root = edited(
-            state.root,
-            {
-                HEAD_NAME: TreeEntry(FILE, batch.add("blob", head.to_bytes())),
-                INDEX_NAME: None if files is None else TreeEntry(DIRECTORY, files),
-                MEMORIES_NAME: None if state.memories is None else TreeEntry(DIRECTORY, state.memories),
-            },
-            self._read_tree,
-            batch,
-        )
-        assert root is not None, "the head is in it"
-        oid = batch.add("commit", commit_bytes(root, state.tip, recorded))
+        oid, root = state.commit(self.scope_name, recorded, batch, self._read_tree)
         with storage_errors(self._repository.path):
             self._writer.write(batch.objects)
             swap(self._repository, self.ref, state.tip, oid, self._next_file)
@@ -338,7 +344,7 @@ class GitStore:
     def _marked(self) -> str | None:
         """The commit that the last store to have the scope open had seen, if it can still be read."""
         try:
-            oid = self._mark.read_text()
+            oid = self._superseded.newest(self._mark.read_text())
             lineage_of(self._repository, oid)
         except (OSError, ValueError, StoreError):
             return None
@@ -357,9 +363,10 @@ class GitStore:
         versions out a second time. So what they changed becomes a change of its own, with a number
         after all that were given.
         """
-        if self._goes_on(before, state):
+        if self._goes_on(self._superseded.newest(before), state):
             return state
         with self._under_gate():
+            before = self._superseded.newest(before)  # a redaction holds the gate until it has said so
             tip = self._target()
             if tip is None:
                 raise self._deleted()
@@ -399,15 +406,12 @@ class GitStore:
 
     def _read_tree(self, oid: str) -> Tree:
         tree = self._trees.get(oid)
-        return parse_tree(self._repository.read(oid, "tree")) if tree is None else tree
+        return self._repository.read_tree(oid) if tree is None else tree
 
 
-def _collect(git: str, common: Path) -> None:
+def _collect(common: Path) -> None:
     """Have git pack what has become many, with its own thresholds and expiries."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = [git, f"--git-dir={common}", "-c", "gc.autoDetach=false", "-c", f"core.hooksPath={os.devnull}"]
-    done = subprocess.run(  # noqa: S603 - the program that git's own commands would run
-        [*command, "gc", "--auto", "--quiet"], env=environment, capture_output=True, check=False
-    )
-    if done.returncode:
-        log.warning("git gc in %s failed: %s", common, done.stderr.decode(errors="replace").strip())
+    try:
+        program.run(common, "gc", "--auto", "--quiet")
+    except StoreError as error:
+        log.warning("%s", error)

@@ -35,15 +35,19 @@ def open_pair(
 
 def git(path: Path, *arguments: str, fails: bool = False) -> str:
     """What git prints when run in *path*; it must succeed, or with *fails* be refused."""
+    return git_bytes(path, *arguments, fails=fails).decode().strip()
+
+
+def git_bytes(path: Path, *arguments: str, fails: bool = False) -> bytes:
+    """The same as git prints it."""
     done = subprocess.run(
         ["git", "-C", str(path), *arguments],
         env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | PERSON,
         capture_output=True,
-        text=True,
         check=False,
     )
     assert (done.returncode != 0) == fails, (arguments, done.stdout, done.stderr)
-    return done.stdout.strip()
+    return done.stdout
 
 
 def damage_of(path: Path) -> str:
