@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -27,8 +26,14 @@ def run(common: Path, *arguments: str, given: bytes = b"", source: IO[bytes] | N
         raise StoreError("The program git is needed for this, and is not there; install it.")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = [git, f"--git-dir={common}", "-c", "gc.autoDetach=false", "-c", f"core.hooksPath={os.devnull}"]
-    call = partial(subprocess.run, [*command, *arguments], env=environment, capture_output=True, check=False)
-    done = call(input=given) if source is None else call(stdin=source)
+    done = subprocess.run(  # noqa: S603 - the program that git's own commands would run
+        [*command, *arguments],
+        input=given if source is None else None,
+        stdin=source,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines() or ["failed without a word"]
         raise StoreError(f"git {arguments[0]} in {common}: {words[0].removeprefix('fatal: ')}")
