@@ -5,5 +5,8 @@
 - ``index``: what lies beside the memories in each tree, so that loading needs no walk.
 - ``recorded``, ``commits``: a change as a commit's message, and commits as bytes.
 - ``state``, ``foreign``, ``difference``: the scope at a commit; what others did to it with plain git.
-- ``store``, ``history``, ``watch``: the :class:`~memfs.port.store.Store` itself.
+- ``log``, ``history``, ``usage``: what led to the scope, and the room that this takes.
+- ``redaction``, ``rewriting``, ``pack``, ``superseded``, ``removal``: taking bytes out of it for good.
+- ``program``: git itself, where libgit2 is not enough.
+- ``store``, ``watch``: the :class:`~memfs.port.store.Store` itself.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memfs.port.change import VERSION_BITS, File
@@ -72,7 +73,7 @@ class Head(NamedTuple):
             written_format = parts.pop("format")
             if written_format > FORMAT:
                 raise UnsafeStorage("The scope was written by a newer memfs; upgrade this one.")
-            parts["policy"] = Policy.from_json(parts["policy"])
+            parts["policy"] = _policy_from(json.dumps(parts["policy"]))
             parts["change"] = Recorded.from_json(parts["change"])
             parts["taken"] = tuple(Recorded.from_json(each) for each in parts["taken"])
             head = cls(**parts)
@@ -81,6 +82,12 @@ class Head(NamedTuple):
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OpenError):
             raise UnsafeStorage(f"{HEAD_NAME.decode()} is not as memfs wrote it.") from None
         return head
+
+
+@lru_cache(maxsize=64)
+def _policy_from(text: str) -> Policy:
+    """The policy in JSON; one after the other, the commits of a scope say the same of it."""
+    return Policy.from_json(json.loads(text))
 
 
 class Entry(NamedTuple):

@@ -41,6 +41,7 @@ class Sidecar(NamedTuple):
     superseded: Path
     doomed: Path
     log: Path
+    size: Path
 
     @classmethod
     def of(cls, directory: Path, digest: str) -> Sidecar:

@@ -44,19 +44,6 @@ def remove(repository: Repository, oids: Iterable[str], own: Iterable[str]) -> s
     return left | _there(common, doomed)
 
 
-def size_of_line(repository: Repository, oid: str, without: set[str]) -> int:
-    """How many bytes of the disk the commit *oid* and all that it leads to take, but for some objects.
-
-    Without the program git, 0: nothing else knows what a packed object takes.
-    """
-    if not program.is_there():
-        return 0
-    oids = _reached(repository.common, [oid]) - without
-    given = "".join(f"{each}\n" for each in oids).encode()
-    sizes = program.run(repository.common, "cat-file", "--batch-check=%(objectsize:disk)", given=given)
-    return sum(map(int, sizes.split()))
-
-
 def _reached(common: Path, roots: Iterable[str]) -> set[str]:
     lines = program.run(common, "rev-list", "--objects", *roots)
     return {line[:40].decode() for line in lines.splitlines()}

@@ -30,10 +30,10 @@ from memfs.stores.git.objects import Batch, ObjectWriter, Tree, edited, edits_at
 from memfs.stores.git.recorded import REDACTED, Blob, Recorded
 from memfs.stores.git.redaction import Redactor, Sidecar
 from memfs.stores.git.reference import swap
-from memfs.stores.git.removal import size_of_line
 from memfs.stores.git.repository import OWN, Repository, find_or_make, storage_errors
 from memfs.stores.git.state import State, lineage_of, state_at, take_in
 from memfs.stores.git.superseded import Superseded
+from memfs.stores.git.usage import size_of_line
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class GitStore:
             repository.sidecar.mkdir(mode=0o700, exist_ok=True)
         self._rescue = f"{RESCUE}/{digest}"
         sidecar = Sidecar.of(repository.sidecar, digest)
-        self._next_file, self._mark = sidecar.next, sidecar.tip
+        self._next_file, self._mark, self._size_file = sidecar.next, sidecar.tip, sidecar.size
         self._gate = Gate(sidecar.lock)
         self._superseded = Superseded(repository, ref, sidecar.superseded)
         self._redactor = Redactor(repository, ref, self._rescue, scope_name, sidecar)
@@ -245,9 +245,9 @@ class GitStore:
         state = self._line()
         assert state.tip is not None, "a state that was read has its commit"
         oldest = next(self._history.records(state, newest_first=False, file_id=None), None)
-        present = {entry.blob.oid for entry in state.index.entries.values()}
-        size = size_of_line(self._repository, state.tip, present)
-        return HistoryUse(size, None if oldest is None else oldest.time_ns)
+        present = sum(entry.size for entry in state.index.entries.values())
+        size = size_of_line(self._repository, state.tip, self._size_file)
+        return HistoryUse(max(0, size - present), None if oldest is None else oldest.time_ns)
 
     def report(self) -> Mapping[str, str]:
         """Where the scope is for plain git, and which references keep what a rewound one lost."""
