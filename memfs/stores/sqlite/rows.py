@@ -30,6 +30,16 @@ COLUMNS = (
     "reason, digest, redacted"
 )
 
+_DELTAS = """
+WITH RECURSIVE chain (base, content, size, length) AS (
+  SELECT base, content, size, 1 FROM history WHERE record = ?1
+  UNION ALL
+  SELECT history.base, history.content, history.size, length + 1
+  FROM chain JOIN history ON history.record = chain.base WHERE chain.content IS NOT NULL AND length < ?2
+)
+SELECT base, content, size FROM chain ORDER BY length
+"""
+
 
 def select(connection: apsw.Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
     """All rows of *query*: STRICT tables hold the types that the schema says."""
@@ -115,21 +125,15 @@ def record_of(row: Sequence[Any]) -> Record:
 
 def read_content(connection: apsw.Connection, key: int) -> bytes | None:
     """The bytes that the record *key* brought, whole; None where it brought none."""
-    deltas: list[bytes] = []
-    at: int | None = key
-    while at is not None:
-        found = select(connection, "SELECT base, content, size FROM history WHERE record = ?", (at,))
-        if not found or found[0][1] is None:
-            if at == key:
-                return None
-            raise UnsafeStorage("The history lacks the version that an older one is kept against.")
-        base, content, size = found[0]
-        deltas.append(content)
-        if at == key:
-            expected = size
-        at = base
-        if len(deltas) > 4 * LONGEST_CHAIN:
-            raise UnsafeStorage("The history's versions refer to each other in a circle.")
+    found = select(connection, _DELTAS, (key, 4 * LONGEST_CHAIN + 1))
+    if not found or found[0][1] is None:
+        return None
+    if len(found) > 4 * LONGEST_CHAIN:
+        raise UnsafeStorage("The history's versions refer to each other in a circle.")
+    if found[-1][0] is not None or found[-1][1] is None:
+        raise UnsafeStorage("The history lacks the version that an older one is kept against.")
+    expected: int = found[0][2]
+    deltas: list[bytes] = [content for _, content, _ in found]
     whole = deltas.pop()
     while deltas:
         whole = _from_delta(deltas.pop(), whole)
