@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from argparse import Namespace
 from importlib.util import find_spec
@@ -29,8 +30,11 @@ def run(options: Namespace) -> int:
     listener = None if options.http is None else _listener(options.http)
     index = None if chosen.ends_with_its_process else Index(*chosen)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs mcp") as memory:
+        gc.disable()  # a tenth of the start: the SDK makes very many objects, and all of them stay
         from memfs.agents.mcp.server import MemoryServer
 
+        gc.freeze()
+        gc.enable()
         server = MemoryServer(Toolbox(memory, index), version())
         if listener is None:
             from memfs.agents.mcp.stdio import serve
