@@ -12,6 +12,7 @@ from tests.cli.conftest import Shell
 from tests.stores.git.harness import git
 
 
+@pytest.mark.slow
 def test_a_memory_goes_out_and_comes_back(shell: Shell) -> None:
     shell("create", "a.md", "first").done()
     shell("create", "d/b.md", "second").done()

@@ -97,7 +97,7 @@ _VALUES = st.recursive(
 _SERVERS = st.dictionaries(st.text(max_size=4), _VALUES, max_size=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_SERVERS, st.none() | _SERVERS, st.sampled_from([None, 0, 2, 4, "\t"]), st.booleans())
 def test_any_json_is_changed_in_that_entry_alone(
     top: dict[str, Any], servers: dict[str, Any] | None, indent: int | str | None, escaped: bool

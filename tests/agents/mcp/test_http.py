@@ -76,9 +76,10 @@ def served(shell: Shell, *arguments: str) -> Iterator[Served]:
             process.kill()
 
 
-@pytest.fixture
-def server(shell: Shell) -> Iterator[Served]:
-    with served(shell) as running:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that all tests share which do not end it."""
+    with served(Shell(tmp_path_factory.mktemp("home"))) as running:
         yield running
 
 
@@ -111,8 +112,8 @@ def test_a_page_of_another_site_is_not_answered_even_with_the_token(server: Serv
 
 
 @pytest.mark.slow
-def test_sigterm_ends_it_well_while_clients_listen(server: Served) -> None:
-    with server.client(LEGACY) as peer:
+def test_sigterm_ends_it_well_while_clients_listen(shell: Shell) -> None:
+    with served(shell) as server, server.client(LEGACY) as peer:
         subscribe(peer, "memory:///a.md")
         peer.value("create", path="/memories/a.md", text="x")
         eventually(lambda: peer.updated() == ["memory:///a.md"])  # so the stream for notices is open
@@ -158,8 +159,8 @@ def test_an_address_in_use_is_said(shell: Shell, server: Served) -> None:
 def test_a_text_is_refused_by_the_limits_and_not_by_its_length(server: Served) -> None:
     """A text as large as the limits allow passes, and what is larger is refused by the limits."""
     with server.client(LEGACY) as peer:
-        assert peer.value("create", path="/memories/a.md", text='"' * 65_536)["byteLength"] == 65_536
-        refused = peer.tool("create", path="/memories/a.md", text='"' * 500_000)
+        assert peer.value("create", path="/memories/b.md", text='"' * 65_536)["byteLength"] == 65_536
+        refused = peer.tool("create", path="/memories/b.md", text='"' * 500_000)
         assert refused.is_error
         (content,) = refused.content
         assert isinstance(content, types.TextContent)

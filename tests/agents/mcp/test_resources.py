@@ -80,6 +80,7 @@ def unsubscribe(peer: Peer, uri: str) -> None:
     peer(lambda client: client.session.send_request(request, types.EmptyResult))
 
 
+@pytest.mark.slow
 def test_a_subscriber_hears_of_every_change_to_its_resource_and_of_no_other(shell: Shell) -> None:
     shell("create", "a.md", "1").done()
     shell("create", "b.md", "1").done()

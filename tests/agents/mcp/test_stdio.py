@@ -49,6 +49,7 @@ def test_a_client_of_each_version_is_answered_and_the_end_of_its_input_is_the_en
     assert "/memories" in answer["result"]["instructions"]
 
 
+@pytest.mark.slow
 def test_sigterm_ends_it_at_once_and_with_no_word(shell: Shell) -> None:
     with shell.start("mcp") as server:
         assert server.stdin is not None

@@ -129,6 +129,7 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(peer: Peer) -> Non
         peer.tool("fly")
 
 
+@pytest.mark.slow
 def test_the_client_is_the_actor_in_the_history(shell: Shell) -> None:
     store = f"sqlite:{shell.home / 'store'}"
     with spoken_to(shell.environment, "--store", store) as peer:
