@@ -152,7 +152,7 @@ class Saves:
     def check_creatable(self, path: str, who: Who) -> None:
         """Refuse a new memory that no save could store, while its program can still be told so."""
         self.check_writable(path, "create", who)
-        error = self.no_room(path, 0)
+        error = self.no_room(path, 0) or self.memory.in_the_way(path)
         if error is not None:
             raise self.refusal("create", error, who)
 

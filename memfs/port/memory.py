@@ -57,6 +57,7 @@ class Memory:
         """Load the scope of *store*, which this memory owns from here on. Raises StoreError."""
         self.actor = actor
         self._store = store
+        self._shared = store if isinstance(store, Shared) else None
         self._lock = threading.Lock()
         self._cache = ContentCache()
         self._snapshot = store.load()
@@ -171,6 +172,14 @@ class Memory:
                 raise UnsafeStorage(f"The store lacks the bytes of {file.path}.") from error
             self._cache.put(file.id, file.content, content)
         return content
+
+    def in_the_way(self, path: str) -> PortError | None:
+        """Why nothing can be stored at *path*: what others put there, and the store leaves alone.
+
+        Safe from several threads; waits for no writer. Raises StoreError.
+        """
+        sentence = None if self._shared is None else self._shared.unsafe(path, self.policy)
+        return None if sentence is None else PortError(ErrorCode.UNSAFE_STORAGE, sentence, path)
 
     def history(self, path: str = ROOT) -> Iterator[Record]:
         """What happened, newest first: one record a file and save, read as it is consumed.
@@ -417,11 +426,8 @@ class Memory:
             isinstance(planned, PortError)
             and planned.code is ErrorCode.NOT_FOUND
             and planned.path is not None
-            and isinstance(self._store, Shared)
         ):
-            sentence = self._store.unsafe(planned.path)
-            if sentence is not None:
-                return PortError(ErrorCode.UNSAFE_STORAGE, sentence, planned.path)
+            return self.in_the_way(planned.path) or planned
         return planned
 
     def _take_in(self, commits: list[Commit]) -> None:

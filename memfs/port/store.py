@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.names import ROOT
+from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 
 
@@ -157,5 +158,8 @@ class Store(Protocol):
 class Shared(Protocol):
     """What a store has beside :class:`Store` if its scope lies where others put things too."""
 
-    def unsafe(self, path: str) -> str | None:
-        """Why what lies at *path* or above it is left alone: a sentence, or None where nothing is."""
+    def unsafe(self, path: str, policy: Policy) -> str | None:
+        """Why what lies at *path* or above it is left alone: a sentence, or None where nothing is.
+
+        Safe from several threads, and waits for no writer.
+        """

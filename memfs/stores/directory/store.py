@@ -18,6 +18,7 @@ from memfs.port.change import Actor, Change, Commit, Origin
 from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT
+from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
 from memfs.stores.directory import steps
@@ -204,10 +205,10 @@ class DirectoryStore:
         """What the history takes."""
         return self._ledger.history_use()
 
-    def unsafe(self, path: str) -> str | None:
+    def unsafe(self, path: str, policy: Policy) -> str | None:
         """Why what lies at *path*, or above it, is left alone: a sentence, or None where nothing is."""
         with folder_errors(self._folder.path):
-            return self._outside.fault_at(place_of(path), self._ledger.policy())
+            return self._outside.fault_at(place_of(path), policy)
 
     def report(self) -> Mapping[str, object]:
         """How many files of the folder are no memories: ``unnamed`` and ``unsafe`` ones."""
