@@ -30,3 +30,5 @@ def test_what_is_in_the_way_is_said_beside_the_path(shell: Shell, tmp_path: Path
 
 def test_the_workspace_has_to_be_named(shell: Shell) -> None:
     assert shell("init").status == 2
+    assert "'.' is the one you are in" in shell("init", "").refusal(2)
+    assert not (shell.home / "memory").exists()
