@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice, takewhile
+from itertools import islice
 
 from memfs.cli.choose import choose, port_path
 from memfs.cli.complaint import Complaint, Status
@@ -41,8 +41,11 @@ def _records(memory: Memory, path: str, deleted: bool) -> Iterable[Record]:
 
 
 def _wanted(records: Iterable[Record], options: Namespace) -> Iterator[Record]:
-    since_ns = 0 if options.since is None else int(options.since.timestamp() * 1e9)
-    for record in takewhile(lambda record: record.time_ns >= since_ns, records):
+    since_ns = None if options.since is None else int(options.since.timestamp() * 1e9)
+    for record in records:
+        # Not to the first that is older: clocks are set back, and commits made long ago are pushed.
+        if since_ns is not None and record.time_ns < since_ns:
+            continue
         if options.actor is None or options.actor in record.actor[:2]:
             yield record
 

@@ -21,7 +21,7 @@ from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.history import find_version, history_at, joined, last_change
 from memfs.port.keeping import HistoryUse, Keeper, Redaction, Retention
-from memfs.port.names import ROOT, is_well_formed, reason_fault
+from memfs.port.names import ROOT, is_well_formed, path_error, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
@@ -241,6 +241,9 @@ class Memory:
         """
 
         def planner(scope: Scope, now_ns: int) -> Plan:
+            error = path_error(path)
+            if error:
+                return error
             if version is None and is_archived(path, scope.policy) and _is_there(scope, path):
                 if to is not None:
                     return plan(scope, Rename(path, to), self.read, now_ns)

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,14 @@ def test_the_log_by_actor_and_time(notes: Shell) -> None:
     assert notes("log", "--since", "2999-01-01").refusal(1)
     assert notes("log", "--since", "yesterday").status == 2
     assert "Nothing is recorded of /memories/none.md" in notes("log", "none.md").refusal(1)
+
+
+def test_a_clock_that_was_set_back_hides_nothing(notes: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_memory(f"sqlite:{notes.home}/.local/share/memfs/store") as memory:
+        monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+        must(memory, "create", path="/memories/kept.md", text="long ago, says the clock\n")
+    everything = columns(notes("log").done())
+    assert columns(notes("log", "--since", "1d").done()) == everything[1:]
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "many"])

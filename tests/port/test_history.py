@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -206,10 +207,20 @@ def test_nothing_is_overwritten_unasked(memory: Memory) -> None:
 
 def test_what_never_was_cannot_be_restored(memory: Memory) -> None:
     must(memory, "create", path=A, text="1")
-    for result in (memory.restore(B), memory.restore(A, 7), memory.restore("nonsense")):
+    for result in (memory.restore(B), memory.restore(A, 7), memory.restore("/memories/none")):
         assert result.error is not None
         assert result.error.code is ErrorCode.NOT_FOUND
     assert memory.snapshot().version == 1
+
+
+@pytest.mark.parametrize("path", [5, None, "kept.md", "/memories/../a.md"])
+@pytest.mark.parametrize("version", [None, 1])
+def test_what_is_no_path_is_refused_as_by_any_command(
+    memory: Memory, path: object, version: int | None
+) -> None:
+    result = memory.restore(cast("str", path), version)
+    assert result.error is not None
+    assert result.error.code in (ErrorCode.INVALID_ARGUMENT, ErrorCode.INVALID_PATH)
 
 
 def test_a_directory_that_was_deleted_is_restored_by_its_memories(memory: Memory) -> None:
