@@ -60,6 +60,18 @@ def test_old_versions_are_forgotten(shell: Shell) -> None:
     assert "no version 1" in shell("show", "a.md@1").refusal(1)
 
 
+def test_a_version_in_a_repository_is_redacted(shell: Shell) -> None:
+    store = ("--store", f"git:{shell.home}/repository")
+    for text in ("first\n", SECRET, "third\n"):
+        shell("create", "a.md", text, *store).done()
+    done = shell("redact", "a.md@2", *store, "--actor", "ann")
+    assert (done.status, done.out, done.err) == (0, "Redacted /memories/a.md@2.\n", "")
+    assert "was redacted by" in shell("show", "a.md@2", *store).refusal(1)
+    assert shell("show", "a.md@1", *store).done() == "first\n"
+    assert "took out the content of version 2" in shell("log", *store).done()
+    assert "keeps every version" in shell("prune", "--keep-days", "1", *store).refusal(3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mounted", [True, False], ids=["while mounted", "after the unmount"])
 def test_refused_saves_and_scratch_are_searched(shell: Shell, place: Place, mounted: bool) -> None:

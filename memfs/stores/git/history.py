@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -108,13 +108,13 @@ class History:
     def _newest_first(self, state: State) -> Iterator[Recorded]:
         yield from reversed(state.taken)
         known = self._log
-        for oid, head in heads_from(self._repository, state.base):
-            length = None if known is None else known.length_at(oid)
-            if known is not None and length is not None:
-                yield from known.newest_first(length)
-                return
+        before = state.base
+        for _, head in heads_from(self._repository, before, known.lengths if known else ()):
             yield head.change
             yield from reversed(head.taken)
+            before = head.base
+        if known is not None and before is not None:
+            yield from known.newest_first(known.lengths.get(before, 0))
 
     def _oldest_first(self, state: State) -> Iterator[Recorded]:
         taken = list(state.taken)
@@ -126,24 +126,18 @@ class History:
         """The log, with all that leads to *state*'s base, and how many changes that are."""
         with self._lock:
             known = self._log or Log.load(self._saved)
-            newer: list[tuple[str, Head]] = []
-            for oid, head in heads_from(self._repository, state.base):
-                if known.length_at(oid) is not None:
-                    if newer and oid != known.tip:  # the line was moved back, and goes on elsewhere
-                        known = Log()
-                    else:
-                        break
-                newer.append((oid, head))
-            else:
+            newer = list(heads_from(self._repository, state.base, known.lengths))
+            before = newer[-1][1].base if newer else state.base
+            if newer and known.tip not in (None, before):  # the line was moved back, and goes on elsewhere
                 known = Log()
+                newer = list(heads_from(self._repository, state.base))
             for oid, head in reversed(newer):
                 known.add(oid, (*head.taken, head.change))
             self._log = known
             self._unsaved += len(newer)
             if self._unsaved >= SAVE_EVERY:
                 self._save(known)
-            length = None if state.base is None else known.length_at(state.base)
-            return known, length or 0
+            return known, 0 if state.base is None else known.lengths.get(state.base, 0)
 
     def _save(self, known: Log) -> None:
         """Leave the log for others, but not one that a redaction has made untrue."""
@@ -156,9 +150,14 @@ class History:
             log.warning("the log %s could not be written: %s", self._saved, error)
 
 
-def heads_from(repository: Repository, base: str | None) -> Iterator[tuple[str, Head]]:
-    """The commits of memfs from *base* backwards; the line ends where a clone does not have the next."""
-    while base is not None and repository.has(base):
+def heads_from(
+    repository: Repository, base: str | None, known: Container[str] = ()
+) -> Iterator[tuple[str, Head]]:
+    """The commits of memfs from *base* backwards, until one that is *known*.
+
+    The line ends where a clone does not have the next.
+    """
+    while base is not None and base not in known and repository.has(base):
         head = read_contents(repository, read_commit(repository, base)).head
         yield base, head
         base = head.base

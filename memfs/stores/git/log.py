@@ -21,7 +21,8 @@ class Log:
         self.tip: str | None = None
         self._texts: list[str] = []
         self._versions: dict[int, int] = {}
-        self._lengths: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        """By the commits: how many changes there were with each."""
         self._of: dict[int, list[int]] = {}
         self._left: dict[int, int | Record] = {}
         self._heads: list[str] = []
@@ -53,10 +54,6 @@ class Log:
             ids = [-each if each in left else each for each in recorded.blobs]
             self._enter(oid, recorded.version, ids, json.dumps(recorded.to_json()))
 
-    def length_at(self, oid: str) -> int | None:
-        """How many changes there were with the commit *oid*; None where it is not of this line."""
-        return self._lengths.get(oid)
-
     def oldest_first(self, length: int) -> Iterator[Recorded]:
         """The first *length* changes."""
         return map(_parsed, self._texts[:length])
@@ -85,9 +82,6 @@ class Log:
                     self._left[file_id] = record
             yield record
 
-    def __len__(self) -> int:
-        return len(self._texts)
-
     def _enter(self, oid: str, version: int, ids: list[int], text: str) -> None:
         at = len(self._texts)
         self._texts.append(text)
@@ -98,7 +92,7 @@ class Log:
                 self._left[-each] = at
             else:
                 self._left.pop(each, None)
-        self._lengths[oid] = at + 1
+        self.lengths[oid] = at + 1
         self._heads.append(f"{oid} {version} {','.join(map(str, ids))}")
         self.tip = oid
 

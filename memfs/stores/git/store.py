@@ -236,8 +236,7 @@ class GitStore:
     def prune(self, keep: Retention) -> int:
         """A chain of commits keeps all that it leads to, so this refuses."""
         raise StoreError(
-            "A git store keeps every version; `memfs redact` takes out single ones, and "
-            "`memfs export` to another store leaves the history behind."
+            "A chain of commits keeps every version; `memfs redact` takes the bytes out of single ones."
         )
 
     def history_use(self) -> HistoryUse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from memfs import Memory, NotKept, StoreError
 from memfs.port.keeping import Retention
-from memfs.stores.git import redaction
+from memfs.stores.git import history, redaction
 from memfs.stores.git.recorded import MARKER
 from memfs.stores.git.reference import swap
 from memfs.stores.git.store import GitStore
@@ -297,3 +298,44 @@ def test_nothing_is_pruned_and_the_size_is_told(pair: tuple[Memory, GitStore]) -
     assert use is not None
     assert 100 < use.size < 10_000
     assert use.since_ns == list(memory.history())[-1].time_ns
+
+
+def test_writers_go_on_while_a_version_is_redacted(pair: tuple[Memory, GitStore], repository: Path) -> None:
+    memory, _ = pair
+    version = write_with_secret(memory)
+    with open_pair(repository)[0] as other:
+        before = other.snapshot().version
+
+        def write() -> None:
+            for number in range(20):
+                must(other, "create", path=C, text=f"written {number}")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert not memory.redact([(A, version)]).pending
+        writer.join()
+        assert texts(memory) == texts(other)
+        assert texts(memory)[C] == "written 19"
+        assert memory.snapshot().version == before + 21
+        assert [each.version for each in memory.history()] == list(range(before + 21, 0, -1))
+    assert not holds(repository, SECRET)
+    assert damage_of(repository) == ""
+
+
+def test_the_log_of_another_process_does_not_keep_what_was_redacted(
+    pair: tuple[Memory, GitStore], repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "SAVE_EVERY", 1)
+    memory, _ = pair
+    version = write_with_secret(memory)
+    digest = next(record.digest for record in memory.history(A) if record.version == version)
+    assert digest is not None
+    with open_pair(repository)[0] as other:
+        assert digest in {record.digest for record in other.history(A)}
+        (log,) = (repository / "memfs").glob("*.log")
+        assert digest in log.read_text()
+        memory.redact([(A, version)])
+        assert list(other.history(A)) == list(memory.history(A))
+        must(other, "create", path=B, text="on")
+        assert list(other.history()) == list(memory.history())
+    assert not holds(repository, digest)
