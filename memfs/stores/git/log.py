@@ -7,6 +7,7 @@ file of the sidecar the same lines spare the next process the reading of every c
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -33,7 +34,10 @@ class Log:
         """What a process has saved at *path*; nothing where that cannot be read."""
         log = cls()
         try:
-            for line in path.read_text().splitlines():
+            checksum, _, body = path.read_bytes().partition(b"\n")
+            if int(checksum) != zlib.crc32(body):  # a power cut may have left a part of it
+                return log
+            for line in body.decode().splitlines():
                 oid, version, ids, text = line.split(" ", 3)
                 log._enter(oid, int(version), [int(each) for each in ids.split(",") if each], text)
         except (OSError, ValueError):
@@ -44,7 +48,8 @@ class Log:
         """Leave all of it at *path* for other processes. Raises OSError."""
         temporary = path.with_name(f"{path.name}.new")
         lines = zip(self._heads, self._texts, strict=True)
-        temporary.write_text("".join(f"{head} {text}\n" for head, text in lines))
+        body = "".join(f"{head} {text}\n" for head, text in lines).encode()
+        temporary.write_bytes(b"%d\n" % zlib.crc32(body) + body)
         temporary.rename(path)
 
     def add(self, oid: str, changes: Iterable[Recorded]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,15 +53,14 @@ def test_it_says_what_the_commits_say(memory: Memory, repository: Path, file: st
     if file == "missing":
         log.unlink()
     else:
-        log.write_text(
-            {
-                "as it is": text,
-                "older": "".join(text.splitlines(keepends=True)[:6]),
-                "cut off": text[: len(text) // 2],
-                "of another line": text.replace(git(repository, "rev-parse", REF), "0" * 40)[40:],
-                "no log": "\0\n",
-            }[file]
-        )
+        body = {
+            "as it is": text.partition("\n")[2],
+            "older": "".join(text.splitlines(keepends=True)[1:6]),
+            "cut off": text.partition("\n")[2],
+            "of another line": text.partition("\n")[2].replace(git(repository, "rev-parse", REF), "0" * 40),
+            "no log": "\0\n",
+        }[file]
+        log.write_text(f"{zlib.crc32(body.encode())}\n{body[: -9 if file == 'cut off' else None]}")
     with open_pair(repository)[0] as again:
         assert told_by(again) == expected
         must(again, "create", path=A, text="on")
