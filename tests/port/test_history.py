@@ -172,7 +172,7 @@ def test_a_path_that_is_no_unicode_has_no_history(memory: Memory) -> None:
     for version in (None, 1):
         error = memory.restore(path, version).error
         assert error is not None
-        assert error.code is ErrorCode.NOT_FOUND
+        assert error.code is ErrorCode.INVALID_PATH
 
 
 def test_what_is_archived_is_named_to_who_would_restore_it_where_it_was() -> None:
