@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from functools import partial
 
-from memfs.cli.choose import choose, port_path, shown_path
+from memfs.cli.choose import choose_with_rules, port_path, shown_path
 from memfs.cli.complaint import Status, status_of
 from memfs.opening import open_with
 from memfs.port.archiving import plan_archive
@@ -18,9 +18,9 @@ from memfs.port.scope import Scope
 
 def run(options: Namespace) -> int:
     """Archive each path; those that cannot be are told, and do not keep the others from it."""
-    chosen = choose(options, options.paths[0])
+    chosen, rules = choose_with_rules(options, options.paths[0])
     status: int = Status.DONE
-    with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
         for given in options.paths:
             planner = partial(_plan, port_path(given, chosen))
             result = memory.perform("rename", planner, reason=options.reason).result

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from difflib import unified_diff
 
-from memfs.cli.choose import choose, port_path
+from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.streams import write
 from memfs.cli.versions import newest
@@ -21,9 +21,9 @@ _COLOURS = {"@": "36", "-": "31", "+": "32"}
 
 def run(options: Namespace) -> int:
     """Print how two versions differ: by default the last two."""
-    chosen = choose(options, options.path)
+    chosen, rules = choose_with_rules(options, options.path)
     path = port_path(options.path, chosen)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         records = {record.version: record for record in memory.history(path)}
         after = options.new if options.new is not None else newest(memory, path).version
         before = options.old

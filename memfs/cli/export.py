@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from memfs.cli.choose import choose
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.opening import git_reference, open_with
 from memfs.places import memfs_mount_above, resolve
@@ -23,8 +23,8 @@ def run(options: Namespace) -> int:
     mount = memfs_mount_above(str(target))
     if mount is not None:
         raise Complaint(f"{target} lies inside the memfs mount {mount}; name a place outside of it.")
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}) as memory:
+    chosen, rules = choose_with_rules(options)
+    with open_with(chosen.store, chosen.scope, rules) as memory:
         if options.git is not None:
             from memfs.stores.git.index import ref_of
             from memfs.transfer.to_git import export_to_git

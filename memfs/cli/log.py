@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
-from memfs.cli.choose import choose, port_path
+from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.streams import write
 from memfs.cli.texts import on_one_line
@@ -21,10 +21,10 @@ from memfs.port.telling import record_to_wire
 
 def run(options: Namespace) -> int:
     """Print the records, newest first, as they are read."""
-    chosen = choose(options, options.path)
+    chosen, rules = choose_with_rules(options, options.path)
     path = ROOT if options.path is None else port_path(options.path, chosen)
     shown = False
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         for record in islice(_wanted(_records(memory, path, options.deleted), options), options.count):
             shown = True
             told = json.dumps(record_to_wire(record)) if options.json else _told(record)

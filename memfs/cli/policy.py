@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from memfs.cli.choose import choose
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.settings import RULES, UNBOUNDED, as_rules
-from memfs.opening import open_with
+from memfs.opening import is_there, open_with
 from memfs.port.policy import Policy
 
 
@@ -21,8 +21,10 @@ def run(options: Namespace) -> int:
         raise Complaint("`memfs policy show` changes nothing; use `memfs policy set`.", Status.USAGE)
     if options.action == "set" and not wanted:
         raise Complaint("Name the rules to set, such as --max-files 512.", Status.USAGE)
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    chosen, configured = choose_with_rules(options)
+    # Only a scope that is new has to have what is configured: here one that has other rules can be mended.
+    rules = {} if is_there(chosen.store, chosen.scope) else configured
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         policy = memory.set_policy(wanted) if wanted else memory.policy
     print(json.dumps(policy.to_json()) if options.json else _told(policy))
     return Status.DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from memfs.cli.choose import choose
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.opening import open_with
 from memfs.port.keeping import Retention
@@ -15,8 +15,8 @@ def run(options: Namespace) -> int:
     """Forget what the options do not keep, and say what the history takes now."""
     if options.keep_days is None and options.keep_versions is None:
         raise Complaint("Say what to keep: --keep-days N, --keep-versions N, or both.", Status.USAGE)
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    chosen, rules = choose_with_rules(options)
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         forgotten = memory.prune(Retention(options.keep_days, options.keep_versions))
         use = memory.history_use()
     size = 0 if use is None else use.size

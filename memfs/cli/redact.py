@@ -13,7 +13,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from memfs.cli.choose import Chosen, choose, port_path
+from memfs.cli.choose import Chosen, choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.running import State, states
 from memfs.cli.versions import at_version
@@ -34,10 +34,10 @@ def run(options: Namespace) -> int:
     named = [at_version(name) for name in options.names]
     if any(each.version is None for each in named):
         raise Complaint("Name each version, as in notes.md@42; `memfs log` shows them.", Status.USAGE)
-    chosen = choose(options, named[0].path)
+    chosen, rules = choose_with_rules(options, named[0].path)
     given = [(port_path(path, chosen), version) for path, version in named if version is not None]
     versions = list(dict.fromkeys(given))
-    with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
         contents = {memory.read_version(path, version) for path, version in versions}
         redaction = memory.redact(versions, reason=options.reason)
         forget(*chosen)  # an index for search has the words of what memories held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from memfs.cli.choose import choose, port_path
+from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.commands import answer
 from memfs.cli.versions import at_version
 from memfs.opening import open_with
@@ -15,10 +15,10 @@ from memfs.port.telling import told
 def run(options: Namespace) -> int:
     """Restore a version, what has left, or what is archived."""
     wanted = at_version(options.path)
-    chosen = choose(options, wanted.path)
+    chosen, rules = choose_with_rules(options, wanted.path)
     path = port_path(wanted.path, chosen)
     to = None if options.to is None else port_path(options.to, chosen)
-    with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
         result = memory.restore(path, wanted.version, to, reason=options.reason)
     return answer(result, options.json, _told)
 

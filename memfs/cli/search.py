@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from textwrap import indent
 
-from memfs.cli.choose import choose, port_path
+from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Status, status_of
 from memfs.cli.streams import write
 from memfs.opening import open_with
@@ -18,10 +18,10 @@ from memfs.search import Hit, Index, search
 
 def run(options: Namespace) -> int:
     """Print the passages for a person or, with ``--json``, for a program."""
-    chosen = choose(options, options.path)
+    chosen, rules = choose_with_rules(options, options.path)
     path = ROOT if options.path is None else port_path(options.path, chosen)
     index = None if chosen.ends_with_its_process else Index(*chosen)
-    with open_with(chosen.store, chosen.scope, {}, actor="memfs") as memory:
+    with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         found = search(memory, " ".join(options.words), path, options.count, index)
     if isinstance(found, PortError):
         if options.json:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from memfs.cli.choose import choose
+from memfs.cli.choose import choose_with_rules
 from memfs.cli.commands import answer
 from memfs.opening import open_with
 
 
 def run(options: Namespace) -> int:
     """Take the last change of the scope back."""
-    chosen = choose(options)
-    with open_with(chosen.store, chosen.scope, {}, actor=options.actor or "memfs") as memory:
+    chosen, rules = choose_with_rules(options)
+    with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
         result = memory.undo(reason=options.reason)
     return answer(result, options.json)

@@ -68,7 +68,7 @@ def test_the_memory_configured_as_default_is_that_of_who_names_none(shell: Shell
     assert shell("view", "--scope", "default").done() == "", "who names one part, names the memory"
 
 
-@pytest.mark.parametrize("door", [["view"], ["port"]])
+@pytest.mark.parametrize("door", [["view"], ["port"], ["log"], ["search", "x"], ["policy", "show"]])
 def test_every_door_makes_a_new_scope_with_the_rules_of_its_file(shell: Shell, door: list[str]) -> None:
     shell.configure("work", 'scope = "work"\nextensions = [".html"]\n')
     shell(*door, "--memory", "work").done()
