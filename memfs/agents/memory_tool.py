@@ -217,6 +217,8 @@ def _named(command: Mapping[str, object], field: str) -> _Named:
     given = command.get(field)
     if not isinstance(given, str):
         raise Refused(f"`{field}` must be a string such as {ROOT}/notes.md.")
+    if not is_well_formed(given):  # no answer could name it
+        raise Refused(f"`{field}` holds half of a surrogate pair, which no path can hold; leave it out.")
     if given != ROOT and not given.startswith(ROOT + "/"):
         raise Refused(f"Path must start with {ROOT}, got: {given}")
     path = posixpath.normpath(given)
@@ -300,7 +302,7 @@ def _with_inserted(text: str, insert_line: object, inserted: str) -> str:
     total = len(lines)
     if not isinstance(insert_line, int) or not _is_integer(insert_line) or not 0 <= insert_line <= total:
         raise Refused(
-            f"Invalid `insert_line` parameter: {insert_line}. It should be within the range [0, {total}]."
+            f"Invalid `insert_line` parameter: {insert_line!a}. It should be within the range [0, {total}]."
         )
     if insert_line == total:
         is_complete = is_complete or inserted.endswith("\n")

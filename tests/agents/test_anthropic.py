@@ -305,7 +305,7 @@ def test_a_file_that_the_store_leaves_alone_is_told(tmp_path: Path, command: str
         ),
         (
             {"command": "insert", "path": "/memories/a.md", "insert_text": "x", "insert_line": "end"},
-            "parameter: end. It should be",
+            "parameter: 'end'. It should be",
         ),
         ({"command": "view", "path": "/memories/a.md", "view_range": ["one", 2]}, "must be two line numbers"),
         ({"command": "view", "path": "/memories/a.md", "view_range": 3}, "must be two line numbers"),
@@ -316,6 +316,31 @@ def test_a_field_that_makes_no_sense_is_told(memory: Memory, fields: Fields, sen
     [(text, is_error)] = run(memory, [fields]).results
     assert sentence in text
     assert is_error
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "view", "path": HALF},
+        {"command": "view", "path": f"/memories/{HALF}.md"},
+        {"command": "create", "path": "/memories/b.md", "file_text": HALF},
+        {"command": "str_replace", "path": "/memories/a.md", "old_str": HALF, "new_str": ""},
+        {"command": "insert", "path": f"/memories/{HALF}", "insert_line": 0, "insert_text": ""},
+        {"command": "insert", "path": "/memories/a.md", "insert_line": HALF, "insert_text": ""},
+        {"command": "delete", "path": f"/memories/../{HALF}"},
+        {"command": "rename", "old_path": "/memories/a.md", "new_path": f"/memories/{HALF}"},
+        {"command": "rename", "old_path": f"/memories/{HALF}", "new_path": "/memories/c.md"},
+    ],
+)
+def test_half_of_a_surrogate_pair_is_in_no_answer(memory: Memory, fields: Fields) -> None:
+    must(memory, "create", path="/memories/a.md", text="a\n")
+    with pytest.raises(Refused) as refused:
+        MemoryCommands(memory).carry_out(fields)
+    str(refused.value).encode()  # as it has to be for the next request
+    assert texts(memory) == {"/memories/a.md": "a\n"}
 
 
 def test_a_command_of_a_later_tool_is_told(memory: Memory) -> None:
