@@ -1,13 +1,14 @@
 """Serving one client over standard input and output.
 
-The SDK reads a line at a time in a worker thread, which cannot be ended before the next line comes; here a
-thread of our own does it, so that SIGTERM ends the process at once.
+The SDK reads and writes in worker threads, which the process waits for: until the next line comes, and until
+the client has read its answers. Here threads of our own do it, so that SIGTERM ends the process at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import select
 import signal
 import threading
@@ -100,13 +101,29 @@ class _Answers:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._texts: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._write_each, name="memfs-mcp-output", daemon=True).start()
 
     async def write(self, text: str) -> None:
-        """Write all of it, off the loop: a client may be slow to read."""
-        await anyio.to_thread.run_sync(self._write, text.encode(), abandon_on_cancel=True)
+        """Write all of it, off the loop: a client may be slow to read. Raises OSError."""
+        written = self._loop.create_future()
+        self._texts.put((text.encode(), written))
+        await written
 
     async def flush(self) -> None:
         """Nothing is kept back."""
+
+    def _write_each(self) -> None:
+        while True:
+            content, written = self._texts.get()
+            failure = None
+            try:
+                self._write(content)
+            except OSError as error:
+                failure = error
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+                self._loop.call_soon_threadsafe(_settle, written, failure)
 
     def _write(self, content: bytes) -> None:
         unwritten = memoryview(content)
@@ -116,3 +133,12 @@ class _Answers:
                     unwritten = unwritten[os.write(self._descriptor, unwritten) :]
                 except BlockingIOError:
                     select.select([], [self._descriptor], [])
+
+
+def _settle(written: asyncio.Future[None], failure: OSError | None) -> None:
+    if written.cancelled():
+        return
+    if failure is None:
+        written.set_result(None)
+    else:
+        written.set_exception(failure)

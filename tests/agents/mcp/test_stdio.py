@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
-from typing import Any
+import termios
+from typing import IO, Any
 
 import pytest
 
-from tests.cli.conftest import SECONDS, Shell
+from tests.cli.conftest import SECONDS, Shell, eventually
 from tests.editors import packages
 
 
@@ -61,6 +64,30 @@ def test_sigterm_ends_it_at_once_and_with_no_word(shell: Shell) -> None:
         server.send_signal(signal.SIGTERM)
         assert server.wait(SECONDS) == 0
         assert server.stdout.read() == server.stderr.read() == b""
+
+
+def test_sigterm_ends_it_at_once_while_nobody_reads_the_answers(shell: Shell) -> None:
+    with shell.start("mcp") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(initialize())
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        fcntl.fcntl(server.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        # The list is longer than that: the rest of it waits for a reader.
+        server.stdin.write(_line("tools/list", {}))
+        server.stdin.flush()
+        eventually(lambda: readable(server.stdout) == 4096)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(SECONDS) == 0
+
+
+def readable(pipe: IO[bytes] | None) -> int:
+    """How many bytes wait in *pipe*."""
+    waiting = array.array("i", [0])
+    assert pipe is not None
+    fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+    return waiting[0]
 
 
 @pytest.mark.slow
