@@ -239,6 +239,8 @@ class Toolbox:
 
     def call(self, name: str, arguments: Mapping[str, Any], actor: Actor) -> Answer:
         """Call the tool *name*, which is one of ``TOOLS``, for *actor*."""
+        # Many models write null for what they leave out.
+        arguments = {field: value for field, value in arguments.items() if value is not None}
         other = self._others.get(name)
         if other is not None:
             return other(arguments, actor)

@@ -95,6 +95,17 @@ def test_every_call_answers_as_the_port_does(peer: Peer) -> None:
                 assert text.strip() or "empty" in str(arguments)
 
 
+def test_null_is_nothing_said(peer: Peer) -> None:
+    path = "/memories/null.md"
+    left_out = dict.fromkeys(("expected", "reason"))
+    peer.value("create", path=path, text="one", **left_out)
+    assert peer.value("view", path=path, viewRange=None)["text"] == "one"
+    assert peer.value("search", words="one", path=None, limit=None)["passages"]
+    (created,) = peer.value("history", path=path, version=None, limit=None)["records"]
+    peer.value("restore", path=path, version=created["version"], to=None, reason=None)
+    assert text_of(peer.tool("view", path=None)).startswith("A path must be a string")
+
+
 @pytest.mark.slow
 def test_what_had_to_leave_is_told(shell: Shell) -> None:
     with spoken_to(shell.environment, "--max-files", "1") as peer:
