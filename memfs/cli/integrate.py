@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from memfs.agents.integrate import PROGRAMS, Program
-from memfs.agents.integrate.files import Configuration, Refused, load, replace
+from memfs.agents.integrate.files import Configuration, Refused, load, replace, require_writable
 from memfs.agents.integrate.jsonc import Unreadable
 from memfs.cli.choose import choose
 from memfs.cli.complaint import Complaint, Status
@@ -26,8 +26,10 @@ def run(options: Namespace) -> int:
     try:
         before = load(file)
         after, done = _changed(program, before, command, options.remove)
-        if after is not None and not options.dry_run:
-            replace(before, after)
+        if after is not None:
+            require_writable(before)
+            if not options.dry_run:
+                replace(before, after)
     except (Refused, Unreadable) as error:
         what = "Remove" if options.remove else "Add"
         raise Complaint(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memfs.agents.integrate.files import MOST_BYTES
 from tests.cli.conftest import Shell
 
 FILES = {
@@ -97,6 +98,23 @@ def test_what_cannot_be_read_is_left_and_what_to_add_is_shown(shell: Shell, cont
     assert '"mcpServers": {' in sentence
     assert '"--store"' in sentence
     assert file.read_bytes() == content
+
+
+def test_what_is_no_file_to_write_is_left_and_said(shell: Shell) -> None:
+    file = shell.home / ".codex" / "config.toml"
+    file.mkdir(parents=True)
+    assert "no regular file" in refused(shell, "codex")
+    file.rmdir()
+    file.write_text("a = 1\n")
+    file.chmod(0o444)
+    assert "read-only" in refused(shell, "codex", "--dry-run")
+    assert "read-only" in refused(shell, "codex")
+    assert file.read_text() == "a = 1\n"
+    file.chmod(0o600)
+    with file.open("wb") as stream:
+        stream.write(b"a = 1\n" + b"#" * MOST_BYTES)
+    assert "larger" in refused(shell, "codex")
+    assert file.stat().st_size == MOST_BYTES + 6
 
 
 def test_an_entry_of_somebody_else_is_not_touched(shell: Shell) -> None:

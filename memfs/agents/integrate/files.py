@@ -38,6 +38,8 @@ def load(file: Path) -> Configuration:
         if file.is_symlink():
             raise Refused(f"is a link to {path}, where nothing is")
         return Configuration(path, b"", None)
+    if path.is_dir():  # which Python makes no stream of
+        raise Refused("is no regular file")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
@@ -45,7 +47,16 @@ def load(file: Path) -> Configuration:
             raise Refused("is no regular file")
         if status.st_uid != os.geteuid():
             raise Refused("belongs to another user")
-        return Configuration(path, stream.read(MOST_BYTES), stat.S_IMODE(status.st_mode))
+        content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:  # the rest would be lost
+            raise Refused(f"is larger than {MOST_BYTES >> 20} MiB")
+        return Configuration(path, content, stat.S_IMODE(status.st_mode))
+
+
+def require_writable(before: Configuration) -> None:
+    """Raise Refused for a file that its user made read-only, which a replacement would pass over."""
+    if before.mode is not None and not before.mode & stat.S_IWUSR:
+        raise Refused("is read-only")
 
 
 def replace(before: Configuration, text: str) -> None:

@@ -17,7 +17,9 @@ _BLANK = " \t\r\n"
 _SPACE = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"[-+.\w]+")
-_INDENT = re.compile(r"(?:^|\n)([ \t]*)$")
+_INDENT = re.compile(r"(?:^|\n)([ \t]*)\Z")
+_COMMENTS = re.compile(r"(?:[ \t]*/\*[^\n]*?\*/)*(?:[ \t]*//[^\r\n]*)?")
+"""What is said on its line about what stands before it."""
 
 
 class Unreadable(Exception):
@@ -109,10 +111,13 @@ def _with_member(text: str, holder: _Value, member: str, margin: str | None, uni
         kept = text[: holder.end - 1].rstrip(_BLANK)  # a brace, or a comment after it
         return f"{kept}{newline}{outer}{unit}{member}{newline}{outer}{text[holder.end - 1 :]}"
     last = holder.members[-1]
+    end = last.value.end if last.comma is None else last.comma + 1
+    after = end
+    if margin is not None and (comments := _COMMENTS.match(text, end)) is not None:
+        after = comments.end()
     gap = " " if margin is None else newline + margin
-    if last.comma is None:
-        return f"{text[: last.value.end]},{gap}{member}{text[last.value.end :]}"
-    return f"{text[: last.comma + 1]}{gap}{member},{text[last.comma + 1 :]}"
+    before, between = (",", "") if last.comma is None else ("", ",")
+    return f"{text[:end]}{before}{text[end:after]}{gap}{member}{between}{text[after:]}"
 
 
 def _margin(text: str, holder: _Value, unit: str) -> str | None:

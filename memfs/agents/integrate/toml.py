@@ -20,6 +20,8 @@ def read(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise Unreadable(f"is no TOML ({error})") from None
+    except (ValueError, RecursionError):  # a number or a nesting beyond what Python reads
+        raise Unreadable("is no TOML that memfs can read") from None
 
 
 def put(text: str, path: Sequence[str], entry: Mapping[str, Any]) -> str:
@@ -47,7 +49,9 @@ def take_out(text: str, path: Sequence[str]) -> str:
         # A comment in it is a person's, or belongs to the table that follows.
         if not within or not line.strip() or line.lstrip().startswith("#"):
             kept.append(line)
-    return _checked("".join(kept), _changed(before, path, None))
+    left = "".join(kept)
+    # The header of an empty table around it may have been written out, and stays then.
+    return _checked(left, _changed(before, path, None), path)
 
 
 def printed(path: Sequence[str], entry: Mapping[str, Any]) -> str:
@@ -77,9 +81,11 @@ def _changed(tables: Mapping[str, Any], path: Sequence[str], entry: Any) -> dict
     return copy
 
 
-def _checked(changed: str, wanted: Mapping[str, Any]) -> str:
+def _checked(changed: str, wanted: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+    """*changed*, if it says what is *wanted*, when what is empty on the way *without* counts as none."""
     try:
-        is_right = read(changed) == wanted
+        tables = read(changed)
+        is_right = (_changed(tables, without, None) if without else tables) == wanted
     except Unreadable:
         is_right = False
     if not is_right:

@@ -62,6 +62,24 @@ def test_what_stands_around_an_entry_stays(text: str, wanted: str) -> None:
     assert jsonc.take_out(text, ("memfs",)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("last", "comma"),
+    [('"a": 1 // theirs', ""), ('"a": 1, // theirs', ","), ('"a": 1 /* its */ /* too */', "")],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_comment_stays_on_the_line_that_it_is_about(last: str, comma: str, newline: str) -> None:
+    text = f"{{{newline}  {last}{newline}}}{newline}"
+    lines = jsonc.put(text, ("memfs",), {}).split(newline)
+    assert lines == [
+        "{",
+        f"  {last if comma else last.replace('1', '1,')}",
+        f'  "memfs": {{}}{comma}',
+        "}",
+        "",
+    ]
+    assert jsonc.take_out(newline.join(lines), ("memfs",)) == text
+
+
 def test_objects_on_the_way_are_made() -> None:
     assert (
         jsonc.put("", ("mcp", "memfs"), {"a": 1})
@@ -118,6 +136,7 @@ TOML_TEXTS = [
     '# mine\nmodel = "x"\n\n[mcp_servers.a]\ncommand = "b"  # why\n',
     'model = "x"\r\n\r\n[tools]\r\n',
     '[mcp_servers]\n\n[mcp_servers.a]\ncommand = "b"\n',
+    "[mcp_servers]\n",
     'text = """\n[mcp_servers.memfs]\n"""\n',
 ]
 
@@ -144,7 +163,15 @@ def test_a_table_put_in_and_taken_out_leaves_the_text_as_it_was(text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["a = ", 'mcp_servers = "none"\n', 'mcp_servers = {a = {command = "b"}}\n', "a = 1\na = 2\n"]
+    "text",
+    [
+        "a = ",
+        'mcp_servers = "none"\n',
+        'mcp_servers = {a = {command = "b"}}\n',
+        "a = 1\na = 2\n",
+        pytest.param(f"a = 1{'0' * 5_000}\n", id="a large number"),
+        pytest.param(f"a = {'[' * 5_000}{']' * 5_000}\n", id="a deep list"),
+    ],
 )
 def test_a_toml_that_cannot_be_changed_for_sure_is_refused(text: str) -> None:
     with pytest.raises(Unreadable):
