@@ -50,7 +50,9 @@ async def _serve(server: MemoryServer, listener: socket.socket, token: str) -> N
         max_request_body_size=max(DEFAULT_MAX_REQUEST_BODY_SIZE, server.longest_request),
         max_sessions=MOST_SESSIONS,
     )
-    app = Starlette(routes=[Route(PATH, endpoint=_Guarded(sessions.handle_request, token))])
+    pages = Starlette(routes=[Route(PATH, endpoint=_Answering(sessions.handle_request))])
+    pages.router.redirect_slashes = False  # it would lead to whatever host the request names
+    app = _Guarded(pages, token)
     web = _Web(
         uvicorn.Config(
             app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
@@ -78,16 +80,27 @@ class _Web(uvicorn.Server):
         yield
 
 
+class _Answering:
+    """*app* as an endpoint: a function there would be called with a request alone."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
 class _Guarded:
-    """An application for those who have the token."""
+    """An application for those who have the token; others do not learn what there is."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = Headers(scope=scope).get("authorization", "")
-        if hmac.compare_digest(given.encode(), self._expected):
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        has_token = hmac.compare_digest(given.strip().encode(), self._token)
+        if has_token and scheme.lower() == "bearer":
             await self._app(scope, receive, send)
             return
         refusal = PlainTextResponse(

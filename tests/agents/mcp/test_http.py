@@ -45,8 +45,8 @@ class Served:
         ):
             yield streams
 
-    def status(self, **headers: str) -> int:
-        """What a request gets that would be answered if its headers were right."""
+    def status(self, path: str | None = None, **headers: str) -> int:
+        """What a request gets that would be answered if its headers, and the *path*, were right."""
         parts = urlsplit(self.url)
         params = {"protocolVersion": "2025-06-18", "capabilities": {}}
         params |= {"clientInfo": {"name": "x", "version": "1"}}
@@ -59,7 +59,7 @@ class Served:
         assert parts.hostname is not None
         with closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=SECONDS)) as connection:
             connection.request(
-                "POST", parts.path, body, {name: value for name, value in sent.items() if value}
+                "POST", path or parts.path, body, {name: value for name, value in sent.items() if value}
             )
             return connection.getresponse().status
 
@@ -97,6 +97,10 @@ def test_only_who_has_the_token_is_answered(server: Served) -> None:
     assert server.status(Authorization=f"Bearer {server.token}x") == 401
     assert server.status(Authorization=server.token) == 401
     assert server.status(Authorization="Bearer \xe9") == 401
+    assert server.status(Authorization=f"Basic {server.token}") == 401
+    assert server.status(Authorization=f"bearer {server.token}") == 200
+    assert server.status("/other", Authorization="") == server.status("/mcp/", Authorization="") == 401
+    assert server.status("/other") == server.status("/mcp/", Host="evil.example") == 404
     assert stat.S_IMODE(os.stat(server.token_file).st_mode) == 0o600
     assert len(server.token) > 40
 
