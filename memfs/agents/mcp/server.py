@@ -25,9 +25,11 @@ from memfs.agents.mcp.resources import (
     uri_of,
 )
 from memfs.agents.mcp.tools import TOOLS, Answer, Toolbox, no_such_tool
+from memfs.port.buckets import ARCHIVE, standing_directories
 from memfs.port.change import Actor, File
 from memfs.port.errors import ErrorCode, PortError, StoreError
 from memfs.port.names import ROOT, is_well_formed
+from memfs.port.policy import Policy
 
 LONGEST_NAME = 64
 """Of a client, in characters, as the history has it."""
@@ -55,7 +57,7 @@ class MemoryServer:
             "memfs",
             version=version,
             title=f"Memory: {self._memory.scope}",
-            instructions=INSTRUCTIONS,
+            instructions=instructions_for(self._memory.policy),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -152,6 +154,21 @@ class MemoryServer:
         name = "" if client is None else client.client_info.name[:LONGEST_NAME]
         usable = name.isprintable() and name.strip() and is_well_formed(name)
         return self._memory.actor._replace(program=name if usable else "mcp")
+
+
+def instructions_for(policy: Policy) -> str:
+    """What a model is told before it begins: what the memory is for, and what the scope's rules allow."""
+    extensions = ", ".join(policy.extensions)
+    rules = [
+        f"The names of files end in {extensions}; each has at most {policy.limits.max_file_bytes} bytes."
+    ]
+    standing = standing_directories(policy.layout)
+    buckets = [place for place in standing if place.rpartition("/")[0] == ROOT and place != ARCHIVE]
+    if buckets:
+        rules.append(f"Write files only below {', '.join(buckets)}.")
+    if policy.has_archive:
+        rules.append(f"What is below {ARCHIVE} can be read and moved out of there, and not written.")
+    return "\n".join([INSTRUCTIONS, *rules])
 
 
 def _result(answer: Answer) -> types.CallToolResult:

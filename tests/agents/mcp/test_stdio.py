@@ -52,6 +52,22 @@ def test_a_client_of_each_version_is_answered_and_the_end_of_its_input_is_the_en
     assert "/memories" in answer["result"]["instructions"]
 
 
+def test_a_model_is_told_the_rules_before_it_meets_them(shell: Shell) -> None:
+    def told(*rules: str) -> str:
+        (answer,) = map(
+            json.loads, shell("mcp", "--store", "simple:", *rules, text=initialize()).out.splitlines()
+        )
+        return str(answer["result"]["instructions"])
+
+    flat = told("--max-file-bytes", "123", "--extensions", ".md,.txt")
+    assert "end in .md, .txt; each has at most 123 bytes." in flat
+    assert "/memories/" not in flat
+    para = told("--layout", "para")
+    assert "end in .html;" in para
+    assert "only below /memories/projects, /memories/areas, /memories/resources." in para
+    assert "What is below /memories/archive can be read" in para
+
+
 @pytest.mark.slow
 def test_sigterm_ends_it_at_once_and_with_no_word(shell: Shell) -> None:
     with shell.start("mcp") as server:
