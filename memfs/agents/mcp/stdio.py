@@ -7,8 +7,10 @@ the client has read its answers. Here threads of our own do it, so that SIGTERM 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import queue
+import re
 import select
 import signal
 import threading
@@ -25,6 +27,9 @@ MOST_LINES_AHEAD = 64
 """How many lines are read before they are asked for."""
 LONGEST_LINE = 64 << 20
 """In bytes; of a longer one the rest is dropped, and what is left is no message."""
+
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def serve(server: MemoryServer) -> None:
@@ -54,6 +59,17 @@ async def _stop_at_sigterm(scope: anyio.CancelScope) -> None:
             scope.cancel()
 
 
+def _whole(line: str) -> str:
+    """*line* with U+FFFD for each half of a surrogate pair: the SDK would never answer it."""
+    if _SURROGATE_ESCAPE.search(line) is None:
+        return line
+    try:
+        message = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line  # the SDK says what is wrong with it
+    return _SURROGATE.sub("\ufffd", message)
+
+
 class _Lines:
     """The lines of a descriptor, as far as the SDK uses an asynchronous text file."""
 
@@ -76,11 +92,11 @@ class _Lines:
                 *ended, rest = chunk.split(b"\n")
                 for end in ended:
                     unfinished += end
-                    self._put(unfinished.decode(errors="replace"))
+                    self._put(_whole(unfinished.decode(errors="replace")))
                     unfinished.clear()
                 unfinished += rest[: LONGEST_LINE - len(unfinished)]
         if unfinished:
-            self._put(unfinished.decode(errors="replace"))
+            self._put(_whole(unfinished.decode(errors="replace")))
         self._put(None)
 
     def _read_some(self) -> bytes:

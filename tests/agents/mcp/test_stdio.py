@@ -106,6 +106,23 @@ def readable(pipe: IO[bytes] | None) -> int:
     return waiting[0]
 
 
+def test_half_of_a_surrogate_pair_is_answered(shell: Shell) -> None:
+    with shell.start("mcp") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        text = {"path": "/memories/a.md", "text": "half \ud83d whole \U0001f600"}
+        for line in (
+            initialize(),
+            _line("tools/call", {"name": "memory_create", "arguments": text}),
+            _line("tools/call", {"name": "memory_view", "arguments": {"path": "/memories/a.md"}}),
+        ):
+            server.stdin.write(line)
+            server.stdin.flush()
+            answer = json.loads(server.stdout.readline())
+        assert answer["result"]["structuredContent"]["text"] == "half \ufffd whole \U0001f600"
+        server.stdin.close()
+
+
 @pytest.mark.slow
 def test_a_line_that_is_no_message_ends_nothing(shell: Shell) -> None:
     done = shell("mcp", text=b"nonsense\n\xff\xfe\n[]\n" + initialize())
