@@ -15,9 +15,19 @@ from memfs.cli.complaint import Complaint, Status
 
 _BASH = r"""
 _memfs() {
-    local IFS=$'\n'
-    COMPREPLY=($(memfs completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    local word words=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+        case $word in
+            \'*) word=${word#\'} word=${word%\'} ;;
+            \"*) word=${word#\"} word=${word%\"} ;;
+            *\\*) IFS= read word <<<"$word" ;;
+        esac
+        words+=("$word")
+    done
+    mapfile -t COMPREPLY < <(memfs completion words -- "${words[@]}" 2>/dev/null)
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace
+    # Names of files are quoted by the shell; it would take a command for one where a directory is called so.
+    [[ ${COMPREPLY[*]} == *[^a-zA-Z0-9\ ./_-]* || ${COMPREPLY[0]} == *' '* ]] && compopt -o filenames
     return 0
 }
 complete -o default -F _memfs memfs
@@ -26,7 +36,7 @@ _ZSH = r"""
 #compdef memfs
 _memfs() {
     local -a found
-    found=("${(@f)$(memfs completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    found=("${(@f)$(memfs completion words -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
     if [[ -n $found[1] ]]; then
         compadd -- ${found:#*/}
         compadd -S '' -- ${(M)found:#*/}
@@ -39,7 +49,8 @@ compdef _memfs memfs
 _FISH = r"""
 function __memfs_words
     set -l before (commandline -opc)
-    set -l found (memfs completion words -- $before[2..-1] (commandline -ct) 2>/dev/null)
+    set -l begun (commandline -ct | string unescape; or commandline -ct)
+    set -l found (memfs completion words -- $before[2..-1] $begun 2>/dev/null)
     if test (count $found) -gt 0
         printf '%s\n' $found
     else
@@ -81,6 +92,10 @@ def _words(before: list[str], begun: str) -> Iterable[str]:
 def _words_of(command: str, given: list[str], begun: str) -> Iterable[str]:
     from memfs.cli.parser import parser_of
 
+    given = list(_apart(given))
+    option, is_joined, value = begun.partition("=")
+    if option.startswith("--") and is_joined:
+        return (f"{option}={each}" for each in _words_of(command, [*given, option], value))
     actions = parser_of(command)._actions  # the one place where argparse tells what it knows
     by_option = {option: action for action in actions for option in action.option_strings}
     if begun.startswith("-") and "--" not in given:
@@ -93,6 +108,18 @@ def _words_of(command: str, given: list[str], begun: str) -> Iterable[str]:
     if place < len(positional):
         return _values(positional[place], given, begun)
     return _values(positional[-1], given, begun) if positional and positional[-1].nargs == "*" else []
+
+
+def _apart(given: list[str]) -> Iterator[str]:
+    """The words, with each option apart from its value: ``--scope=a`` is two, and for bash it is three."""
+    before = ""
+    for word in given:
+        option, is_joined, value = word.partition("=")
+        if option.startswith("--") and is_joined:
+            yield from (option, value)
+        elif word != "=" or not before.startswith("--"):
+            yield word
+        before = word
 
 
 def _arguments(given: list[str], by_option: dict[str, Action]) -> Iterator[str]:
@@ -120,9 +147,9 @@ def _values(action: Action, given: list[str], begun: str) -> Iterable[str]:
 
         return [mount.mountpoint for mount in recorded()]
     if action.dest in ("memory", "name"):
-        from memfs.places import config_directory
+        from memfs.cli.configuration import configured_names
 
-        return [file.stem for file in config_directory().glob("*.toml")]
+        return configured_names()
     if action.dest == "page":
         return COMMANDS
     return []

@@ -43,8 +43,11 @@ def test_commands_options_and_choices_are_completed(shell: Shell) -> None:
 def test_names_of_configured_memories_are_completed(shell: Shell) -> None:
     shell.configure("work", "")
     shell.configure("world", "")
+    shell.configure("work (copy)", "")
     assert words(shell, "view", "--memory", "wo") == ["work", "world"]
     assert words(shell, "doctor", "wor") == ["work", "world"]
+    assert words(shell, "view", "--memory=wo") == ["--memory=work", "--memory=world"]
+    assert words(shell, "view", "--memory", "=", "wo") == ["work", "world"], "as bash parts it"
 
 
 def test_paths_are_those_in_the_memory(filled: Shell) -> None:
@@ -59,6 +62,7 @@ def test_paths_are_those_in_the_memory(filled: Shell) -> None:
     assert words(filled, "view", "no/such") == []
     filled("create", "other.md", "x", "--scope", "other").done()
     assert words(filled, "view", "--scope", "other", "") == ["other.md"]
+    assert words(filled, "view", "--scope=other", "") == ["other.md"]
 
 
 def test_completion_makes_no_memory(shell: Shell) -> None:
@@ -105,6 +109,25 @@ def test_tab_completes_in_the_shell_itself(filled: Shell, name: str, setup: str)
             terminal.until(added)
         os.write(terminal.master, b"\x15exit\n")
         terminal.process.wait(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [r"\ o", r"\ o*\ d", r"\ o*\ dir/a"])
+def test_bash_completes_names_with_spaces_and_signs(filled: Shell, place: Place, typed: str) -> None:
+    """Each time from a place where the signs could also stand for other names."""
+    directory = place.directory.with_name("my o* dir")
+    directory.mkdir()
+    place.directory.with_name("my other dir").mkdir()
+    filled("mount", str(directory), "--scope", "odd").done()
+    (directory / "a.md").write_text("x")
+    shell = [*interactive("bash")]
+    with Terminal(filled, *shell, PS1="> ", HISTFILE="/dev/null", COLUMNS="300") as terminal:
+        terminal.until(b"> ")
+        os.write(terminal.master, b"source <(memfs completion bash); echo re''ady\n")
+        terminal.until(b"ready")
+        command = "view" if "/" in typed else "unmount"
+        os.write(terminal.master, f"memfs {command} {place.directory.parent}/my{typed}\t\n".encode())
+        terminal.until(b"x" if command == "view" else f"Unmounted {directory}".encode())
 
 
 @pytest.mark.slow
