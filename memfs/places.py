@@ -106,15 +106,22 @@ def make_private(directory: Path) -> Path:
     return directory
 
 
-def open_ordinary(file: str | os.PathLike[str]) -> int:
-    """A descriptor to read *file* by. Raises OSError, also for anything but an ordinary file.
+def open_ordinary(file: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+    """A descriptor of *file*, by default to read it; what *flags* make is for the user alone.
 
-    A FIFO in its place would keep whoever opens it waiting for ever, and a link lead elsewhere.
+    Raises OSError, also for anything but an ordinary file: a FIFO in its place would keep whoever opens it
+    waiting for ever, and a link lead elsewhere.
     """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    no_ordinary_file = OSError(errno.EINVAL, "it is no ordinary file; move it away", os.fspath(file))
+    try:
+        descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):  # a link, a directory, a FIFO to write to
+            raise no_ordinary_file from None
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no ordinary file", os.fspath(file))
+        raise no_ordinary_file
     return descriptor
 
 
@@ -122,6 +129,16 @@ def read_ordinary(file: str | os.PathLike[str]) -> bytes:
     """All bytes of *file*; see :func:`open_ordinary`."""
     with os.fdopen(open_ordinary(file), "rb") as stream:
         return stream.read()
+
+
+def write_private(file: Path, text: str) -> None:
+    """Make *file* hold *text*: whole or not at all, whatever is in its place, and for the user alone."""
+    unfinished = file.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    unfinished.rename(file)
 
 
 def _base(variable: str, fallback: str) -> Path:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.settings import RULES, SETTINGS, WrongValue, as_rules
-from memfs.places import config_directory
+from memfs.places import config_directory, read_ordinary
 
 DEFAULT = "default"
 """The configured memory of those who name none; it needs no file."""
@@ -74,7 +74,7 @@ def configured(name: str) -> dict[str, Found]:
     """What the file of the memory *name* says. A key or value that memfs does not know is an error."""
     file = file_of(name)
     try:
-        content = file.read_bytes()
+        content = read_ordinary(os.path.realpath(file))  # a link is as good as the file
     except FileNotFoundError:
         if name == DEFAULT:
             return {}
@@ -114,7 +114,8 @@ def file_of(name: str) -> Path:
 
 def configured_names() -> list[str]:
     """The memories that have a file."""
-    return sorted(file.stem for file in config_directory().glob("*.toml"))
+    # What is called otherwise is none's: an editor's lock, a copy.
+    return sorted(file.stem for file in config_directory().glob("*.toml") if _NAME.fullmatch(file.stem))
 
 
 def mountpoint_of(name: str | None) -> str | None:

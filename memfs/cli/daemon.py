@@ -21,6 +21,7 @@ from types import FrameType
 from typing import NoReturn, Protocol, TypeAlias
 
 from memfs.cli.complaint import Complaint, Status, explain
+from memfs.places import open_ordinary
 
 READY_SECONDS = 60.0
 END_SECONDS = 5.0
@@ -151,7 +152,7 @@ def _become_daemon(serve: Serve, log_file: Path, kept: set[int], telling: int) -
         sentence, status = explain(error)
         if parent.is_told or status == Status.OUR_FAULT:
             log.critical("the mount has ended: %s", sentence, exc_info=error)
-        else:
+        elif logging.getLogger().handlers:  # there may be no log yet
             log.error("not mounted: %s", sentence)
         if not parent.is_told:
             parent.tell(status, sentence)
@@ -189,7 +190,7 @@ def _redirect(log_file: Path, kept: set[int]) -> None:
     A pipe that stays open in a daemon keeps whoever reads it waiting for as long as the daemon lives.
     """
     nowhere = os.open(os.devnull, os.O_RDONLY)
-    output = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    output = open_ordinary(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(nowhere, 0)
     os.dup2(output, 1)
     for descriptor in map(int, os.listdir("/proc/self/fd")):

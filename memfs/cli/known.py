@@ -6,7 +6,6 @@ Nothing here asks a mount or opens a store.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -78,8 +77,6 @@ def _configured() -> Iterator[Known]:
     for name in sorted(names | {DEFAULT}):
         file = file_of(name)
         try:
-            if name in names and not stat.S_ISREG(os.stat(file).st_mode):  # reading a FIFO would not end
-                raise Complaint(f"The configuration {file} is no ordinary file; put one there.")
             settings = Settings(name, configured(name))
             yield Known(name, mountpoint_in(settings), *memory_of(settings, makes=False))
         except Complaint as complaint:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memfs.places import make_private, memfs_mount_above, read_ordinary, state_directory
+from memfs.places import make_private, memfs_mount_above, read_ordinary, state_directory, write_private
 
 _RECORD = "mount.json"
 _LOCK = "lock"
@@ -100,7 +100,8 @@ def make_state_of(mountpoint: str, store: str, scope: str) -> Path:
     """As :func:`state_of`, made where it is missing. It says itself which memory it belongs to."""
     make_directory_of(mountpoint)
     directory = make_private(state_of(mountpoint, store, scope))
-    _write(directory / _MEMORY, {"mountpoint": mountpoint, "store": store, "scope": scope})
+    memory = {"mountpoint": mountpoint, "store": store, "scope": scope}
+    write_private(directory / _MEMORY, json.dumps(memory))
     return directory
 
 
@@ -141,7 +142,7 @@ def is_served(mountpoint: str) -> bool:
 
 def record(mount: Mount) -> None:
     """Enter *mount* in the list. Call it with the lock held."""
-    _write(make_directory_of(mount.mountpoint) / _RECORD, mount._asdict())
+    write_private(make_directory_of(mount.mountpoint) / _RECORD, json.dumps(mount._asdict()))
 
 
 def strike(mountpoint: str) -> None:
@@ -157,16 +158,6 @@ def _digest(text: str) -> str:
     import hashlib
 
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:24]
-
-
-def _write(file: Path, fields: dict[str, Any]) -> None:
-    """Make *file* hold *fields*: whole or not at all, and for the user alone."""
-    unfinished = file.with_suffix(".new")
-    unfinished.unlink(missing_ok=True)
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-        json.dump(fields, stream)
-    unfinished.rename(file)
 
 
 def _state_in(directory: Path) -> State:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from errno import errorcode
 from pathlib import Path
 
-from memfs.mount.lines import begin_anew
+from memfs.mount.lines import begin_anew, lines_of
 from memfs.port.change import Actor
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Events:
 
     def last(self, count: int) -> list[bytes]:
         """The newest *count* lines."""
-        return self._path.read_bytes().splitlines()[-count:]
+        return self.read(0, os.fstat(self._descriptor).st_size).splitlines()[-count:]
 
     def close(self) -> None:
         """Close the file; it stays."""
@@ -90,10 +90,7 @@ class Events:
 
     def _begin(self) -> int:
         """A new file with the newest lines of the old one."""
-        try:
-            kept = self._path.read_bytes().splitlines()[-KEPT:]
-        except FileNotFoundError:
-            kept = []
+        kept = lines_of(self._path)[-KEPT:]
         while kept and sum(map(len, kept)) > LARGEST_BYTES // 2:
             del kept[: len(kept) // 2 + 1]
         return begin_anew(self._path, (line + b"\n" for line in kept))

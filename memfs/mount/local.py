@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from memfs.mount.lines import begin_anew
+from memfs.mount.lines import begin_anew, lines_of
 
 log = logging.getLogger(__name__)
 
@@ -92,11 +92,7 @@ class Local:
 
     def _read(self) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
-        try:
-            lines = self._path.read_bytes().splitlines()
-        except FileNotFoundError:
-            return entries
-        for line in lines:
+        for line in lines_of(self._path):
             try:
                 path, *fields = json.loads(line)
                 entry = Entry(*fields) if fields else None

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from memfs.places import read_ordinary
 from memfs.port.names import ROOT
 
 MAX_BYTES = 16 << 20
@@ -62,13 +63,13 @@ class Rejected:
             if not name.endswith(".json"):
                 continue
             try:
-                yield RejectedFile(**json.loads((self._directory / name).read_bytes()))
+                yield RejectedFile(**json.loads(read_ordinary(self._directory / name)))
             except (OSError, ValueError, TypeError):
                 continue  # dropped meanwhile, or cut short by a crash
 
     def read(self, name: str) -> bytes:
         """The bytes of the refused save called *name*. Raises OSError."""
-        return (self._directory / name).read_bytes()
+        return read_ordinary(self._directory / name)
 
     def drop(self, name: str) -> None:
         """Forget a refused save."""
@@ -92,9 +93,11 @@ class Rejected:
             self.drop(everything[-1].name)
 
     def _names(self) -> list[str]:
+        """The files there. What else may lie there, or in the place of all this, is left alone."""
         try:
-            return sorted(os.listdir(self._directory))
-        except FileNotFoundError:
+            with os.scandir(self._directory) as entries:
+                return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def _free_name(self, path: str, now_ns: int) -> str:

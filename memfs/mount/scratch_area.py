@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,10 +50,11 @@ class ScratchArea:
         """The file that an earlier process left, or None where it is gone."""
         path = self._directory / name
         try:
-            size = path.lstat().st_size
+            there = path.lstat()
         except OSError:
             return None
-        return ScratchFile(self, path, size) if _NAME.fullmatch(name) and path.is_file() else None
+        is_ours = _NAME.fullmatch(name) is not None and stat.S_ISREG(there.st_mode)
+        return ScratchFile(self, path, there.st_size) if is_ours else None
 
     def drop_unknown(self, known: set[str]) -> None:
         """Remove what no entry refers to any more: a crash came between the two."""

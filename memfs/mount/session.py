@@ -98,7 +98,10 @@ def serve(
     try:
         local, area, events = Local(options.state), ScratchArea(options.state), Events(options.state)
     except OSError as error:
-        raise MountError(f"The mount's state in {options.state} cannot be used: {error.strerror}.") from error
+        where = error.filename2 or error.filename or options.state
+        raise MountError(
+            f"The mount's state cannot be used: {where}: {error.strerror}; mend that, or move it away."
+        ) from error
     try:
         notices, rejected = Notices(), Rejected(options.state)
         tree = Tree(memory.snapshot, local, area, options.umask)

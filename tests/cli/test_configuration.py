@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,25 @@ def test_the_readme_names_every_setting() -> None:
     readme = Path(ROOT / "README.md").read_text()
     for key in SETTINGS:
         assert f"`{key}`" in readme, key
+
+
+def test_a_fifo_is_not_waited_for(shell: Shell) -> None:
+    file = shell.configure("work", "")
+    file.unlink()
+    os.mkfifo(file)
+    for command in (("config", "show", "work"), ("view", "--memory", "work")):
+        sentence = shell(*command).refusal(78)
+        assert sentence == f"The configuration {file} cannot be read: it is no ordinary file; move it away."
+
+
+def test_a_link_to_a_file_is_as_good_as_the_file(shell: Shell) -> None:
+    file = shell.configure("work", 'scope = "linked"\n')
+    file.symlink_to(file.rename(shell.home / "elsewhere.toml"))
+    assert "linked" in shell("config", "show", "work").done()
+
+
+@pytest.mark.parametrize("name", [".#work", "work (copy)"])
+def test_what_an_editor_leaves_beside_a_file_is_no_memory(shell: Shell, name: str) -> None:
+    shell.configure("work", "").with_name(f"{name}.toml").symlink_to("nowhere")
+    assert name not in shell("status").done()
+    assert name not in shell("service", "list").err

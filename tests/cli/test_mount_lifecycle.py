@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,35 @@ def test_mount_returns_when_the_directory_answers(shell: Shell, place: Place) ->
     state = shell.home / ".local/state/memfs/mounts"
     for path in [state, *state.rglob("*")]:
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.new", "local.jsonl", "local.new", "rejected"])
+def test_a_fifo_in_the_mounts_state_keeps_nobody_waiting(shell: Shell, place: Place, name: str) -> None:
+    place.mount()
+    shell("unmount", str(place.directory)).done()
+    (state,) = (shell.home / ".local/state/memfs/mounts").glob("*/state-*")
+    (state / name).unlink(missing_ok=True)
+    os.mkfifo(state / name)
+    place.mount()
+    with pytest.raises(OSError, match="Invalid argument"):
+        (place.directory / "a.html").write_text("x")
+    assert "INVALID_EXTENSION" in (place.directory / ".memfs/events").read_text()
+    assert "a.html" in shell("events").done()
+    shell("rejected").done()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_place_of_the_log_is_named(
+    shell: Shell, place: Place, make: Callable[[Path], None]
+) -> None:
+    place.mount()
+    shell("unmount", str(place.directory)).done()
+    (log,) = (shell.home / ".local/state/memfs/mounts").glob("*/log")
+    log.unlink()
+    make(log)
+    sentence = shell("mount", str(place.directory)).refusal()
+    assert sentence == f"{log}: it is no ordinary file; move it away."
+    assert not place.is_served
 
 
 def test_the_daemon_keeps_nothing_of_who_started_it(shell: Shell, place: Place) -> None:
