@@ -386,6 +386,7 @@ def _uninstall(_parser: ArgumentParser) -> None:
 def _unmount(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR")
     parser.add_argument("--memory", metavar="NAME", help="the mount of a configured memory")
+    parser.add_argument("--process", metavar="PID", help="the mount that this process serves, if it does")
     parser.add_argument("--all", action="store_true", help="every mount of this user")
     parser.add_argument(
         "--lazy", action="store_true", help="take it out of the tree now, also while programs use it"

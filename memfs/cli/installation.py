@@ -16,7 +16,7 @@ from memfs.cli.configuration import DEFAULT, Found, Settings, configured, file_o
 from memfs.cli.settings import MOUNTPOINT, SETTINGS
 from memfs.cli.systemd import TEMPLATE, UserManager, quoted, template
 from memfs.opening import canonical_url
-from memfs.places import config_directory, make_private, state_directory
+from memfs.places import config_directory, make_private, read_ordinary, state_directory, write_private
 
 _DIRECTORIES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
@@ -40,7 +40,7 @@ def installed_names() -> set[str]:
 def installed(name: str) -> Installed | None:
     """What the installation of *name* made, or None where there was none."""
     try:
-        return Installed(**json.loads((_records() / f"{name}.json").read_bytes()))
+        return Installed(**json.loads(read_ordinary(_records() / f"{name}.json")))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -48,17 +48,24 @@ def installed(name: str) -> Installed | None:
 def record_installed(name: str, made: Installed) -> None:
     """Remember what the installation of *name* has made."""
     make_private(state_directory())
-    (make_private(_records()) / f"{name}.json").write_text(json.dumps(made._asdict()))
+    write_private(make_private(_records()) / f"{name}.json", json.dumps(made._asdict()))
 
 
 def forget_installed(name: str) -> None:
     """Its removal is done."""
     (_records() / f"{name}.json").unlink(missing_ok=True)
+    if not installed_names():
+        _template_record().unlink(missing_ok=True)
     remove_empty(_records())
 
 
 def _records() -> Path:
     return state_directory() / "services"
+
+
+def _template_record() -> Path:
+    """The template as it was written, which all services share."""
+    return _records() / TEMPLATE
 
 
 # --- the configuration ---------------------------------------------------------------------------
@@ -121,9 +128,29 @@ def _absolute(path: str) -> str:
 # --- the units -----------------------------------------------------------------------------------
 
 
+def check_template(manager: UserManager) -> None:
+    """Raise a Complaint where a template is not as an installation wrote it."""
+    file = manager.unit_directory / TEMPLATE
+    if os.path.lexists(file) and not _is_ours(file):
+        raise Complaint(
+            f"{file} is there, and not as an installation wrote it; move it away, then install again. "
+            "(`systemctl --user edit` adds to a unit.)"
+        )
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether the template in *file* is as this or an earlier installation wrote it."""
+    try:
+        text = read_ordinary(file).decode(errors="replace")
+        return text == template() or text == read_ordinary(_template_record()).decode()
+    except OSError:
+        return False
+
+
 def write_units(manager: UserManager, name: str) -> None:
     """The template, and for this memory the directories that the user manager does not know of."""
     written = _write(manager.unit_directory / TEMPLATE, template())
+    write_private(_template_record(), template())
     own = {variable: os.environ.get(variable, "") for variable in _DIRECTORIES}
     unknown = {
         variable: path for variable, path in own.items() if path and path != manager.environment.get(variable)
@@ -141,9 +168,12 @@ def remove_units(manager: UserManager, name: str) -> None:
     drop_in.unlink(missing_ok=True)
     remove_empty(drop_in.parent)
     unit = manager.unit_directory / TEMPLATE
-    if unit.exists() and not (manager.enabled_names() | installed_names()) - {name}:
-        unit.unlink()
-        print(f"Removed {unit}.")
+    if os.path.lexists(unit) and not (manager.enabled_names() | installed_names()) - {name}:
+        if _is_ours(unit):
+            unit.unlink()
+            print(f"Removed {unit}.")
+        else:
+            print(f"{unit} stays: it is not as an installation wrote it.")
         for directory in (unit.parent / "default.target.wants", unit.parent, unit.parent.parent):
             remove_empty(directory)
     manager.run("daemon-reload")

@@ -15,6 +15,7 @@ from memfs.cli.configuration import DEFAULT, Settings, configured, file_of
 from memfs.cli.installation import (
     Installed,
     check_agreement,
+    check_template,
     forget_installed,
     installed,
     installed_names,
@@ -74,6 +75,7 @@ def _install(manager: UserManager, name: str, options: Namespace) -> None:
     settings = Settings(name, configured(name) if is_configured else wanted)
     mountpoint = mountpoint_in(settings)
     _check_free(manager, name, mountpoint)
+    check_template(manager)
     before = installed(name)
     made = before or Installed()
     if is_configured:
@@ -86,7 +88,12 @@ def _install(manager: UserManager, name: str, options: Namespace) -> None:
     write_units(manager, name)
     manager.run("enable", unit_of(name))
     print(f"Enabled {unit_of(name)}: it starts with your user manager, at login.")
-    _start(manager, name, "restart" if before else "start")
+    try:
+        _start(manager, name, "restart" if before else "start")
+    except Complaint:
+        if before is None:  # whoever tries again with other options must not be refused for these
+            _remove(manager, name)
+        raise
     print(f"Mounted {mountpoint}; `memfs service remove {name}` undoes all of this.")
     if options.linger:
         _linger(name, made)

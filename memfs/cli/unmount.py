@@ -22,8 +22,9 @@ LAZY_SECONDS = 2.0
 
 def run(options: Namespace) -> int:
     """Unmount one directory, that of a configured memory, or all of this user's."""
-    if [options.all, options.directory is not None, options.memory is not None].count(True) != 1:
-        raise Complaint("Name the directory to unmount, or give --memory or --all.", Status.USAGE)
+    named = [each for each in (options.directory, options.memory, options.process) if each is not None]
+    if len(named) + options.all != 1:
+        raise Complaint("Name the directory to unmount, or give --memory, --process or --all.", Status.USAGE)
     return _unmount_each(list(_wanted(options)), options.lazy)
 
 
@@ -51,6 +52,9 @@ def _wanted(options: Namespace) -> Iterator[str]:
         yield from _all()
     elif options.directory is not None:
         yield resolve(os.path.expanduser(options.directory))
+    elif options.process is not None:
+        # A service's: what is configured may have changed, or be wrong, since it was mounted.
+        yield from (mount.mountpoint for mount in recorded() if str(mount.pid) == options.process)
     else:
         mountpoint = configured_mountpoint(options.memory)
         if is_mounted(mountpoint) or is_served(mountpoint):

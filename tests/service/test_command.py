@@ -75,6 +75,31 @@ class TestInstallation:
         assert "edited.toml stays" in manager.memfs("service", "remove", "edited").done()
         assert files(manager) - before == {"./.config/memfs/edited.toml"}
 
+    def test_a_unit_that_is_not_as_it_was_written_is_left_alone(self, manager: Manager) -> None:
+        before = files(manager)
+        unit, foreign = f"{UNITS}/memfs@.service", "[Service]\nExecStart=/bin/true\n"
+        manager("sh", "-c", f"mkdir -p {UNITS} && cat >{unit}", text=foreign).done()
+        assert "move it away" in manager.memfs("service", "install", "odd", "--scope", "odd").refusal()
+        assert manager("cat", unit).done() == foreign
+        manager("rm", unit).done()
+        manager.memfs("service", "install", "odd", "--scope", "odd").done()
+        manager("sh", "-c", f"echo '# mine' >>{unit}").done()
+        assert "memfs@.service stays" in manager.memfs("service", "remove", "odd").done()
+        assert manager("tail", "-n1", unit).done() == "# mine\n"
+        manager("rm", "-r", ".config/systemd").done()
+        assert files(manager) - before <= {"./.config"}
+
+    def test_what_does_not_start_leaves_nothing_and_may_be_tried_otherwise(self, manager: Manager) -> None:
+        manager("sh", "-c", "mkdir -p full .config; touch full/stray").done()
+        before = files(manager)
+        tried = manager.memfs("service", "install", "tried", "--scope", "tried", "--mountpoint", "full")
+        assert tried.status == 1
+        assert "is not empty" in tried.err
+        assert files(manager) == before
+        assert manager.systemctl("is-enabled", "memfs@tried").status != 0
+        manager.memfs("service", "install", "tried", "--scope", "tried").done()
+        manager.memfs("service", "remove", "tried").done()
+
     def test_installing_again_changes_nothing_and_may_not_say_otherwise(self, manager: Manager) -> None:
         manager.memfs("service", "install", "again", "--max-files", "9", "--scope", "again").done()
         before = files(manager)

@@ -219,7 +219,9 @@ def test_an_upgrade_brings_its_unit_and_keeps_the_memory(manager: Manager) -> No
     unit = install(manager, "old", "--scope", "old")
     write(manager, "memories-old/a.md", "kept")
     file = f"{manager.inside}/.config/systemd/user/memfs@.service"
-    write(manager, file, read(manager, file).replace("--hardened", ""))
+    record = f"{manager.inside}/.local/state/memfs/services/memfs@.service"
+    for each in (file, record):
+        write(manager, each, read(manager, file).replace("--hardened", ""))
     manager.systemctl("daemon-reload").done()
     manager.memfs("service", "restart", "old").done()
     before = process_of(manager, unit)
@@ -228,3 +230,20 @@ def test_an_upgrade_brings_its_unit_and_keeps_the_memory(manager: Manager) -> No
     assert "--hardened" in read(manager, file)
     assert process_of(manager, unit) not in (before, "0")
     assert read(manager, "memories-old/a.md") == "kept"
+
+
+# --- what is configured changes meanwhile -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["max_file = 3", 'mountpoint = "~/moved"'])
+def test_a_stop_ends_the_mount_there_is_whatever_is_configured_now(manager: Manager, line: str) -> None:
+    unit = install(manager, "turned", "--scope", "turned")
+    write(manager, "memories-turned/a.md", "kept")
+    file = f"{manager.inside}/.config/memfs/turned.toml"
+    before = read(manager, file)
+    write(manager, file, f'scope = "turned"\n{line}\n')
+    manager.systemctl("stop", unit).done()
+    assert manager.is_mounted("memories-turned") == 0
+    assert manager.property("Result", unit) == "success"
+    write(manager, file, before)
+    manager.memfs("service", "remove", "turned").done()
