@@ -20,6 +20,7 @@ from memfs.port.policy import Limits
 from memfs.stores.git.index import HEAD_NAME, Head, Index
 from memfs.stores.git.objects import TreeEntry
 from memfs.transfer.program import Git, Objects
+from memfs.transfer.progress import Progress
 from memfs.transfer.sources import Left, Source, too_large
 
 _FILES = (b"100644", b"100755", b"100664")
@@ -137,15 +138,17 @@ def _read(
 ) -> Source:
     """The files *entries*, in the order of *times*: a key to sort by, and the time of the last change."""
     source = Source([], [])
-    for path in sorted(entries, key=lambda each: (times.get(each, (0, None))[0], each)):
-        mode, oid = entries[path]
-        if mode not in _FILES:
-            source.left.append(Left(path, _KINDS.get(mode, "is no file")))
-            continue
-        content = objects.read(oid, "blob")
-        reason = too_large(len(content), limits)
-        if reason is not None:
-            source.left.append(Left(path, reason))
-        else:
-            source.files.append(Incoming(f"{ROOT}/{path}", content, times.get(path, (0, None))[1]))
+    with Progress(len(entries), "files") as progress:
+        for path in sorted(entries, key=lambda each: (times.get(each, (0, None))[0], each)):
+            progress.step()
+            mode, oid = entries[path]
+            if mode not in _FILES:
+                source.left.append(Left(path, _KINDS.get(mode, "is no file")))
+                continue
+            content = objects.read(oid, "blob")
+            reason = too_large(len(content), limits)
+            if reason is not None:
+                source.left.append(Left(path, reason))
+            else:
+                source.files.append(Incoming(f"{ROOT}/{path}", content, times.get(path, (0, None))[1]))
     return source

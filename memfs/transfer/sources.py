@@ -17,6 +17,7 @@ from memfs.port.errors import StoreError
 from memfs.port.importing import Incoming
 from memfs.port.names import ROOT
 from memfs.port.policy import Limits
+from memfs.transfer.progress import Progress
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -42,6 +43,7 @@ def from_folder(folder: Path, limits: Limits) -> Source:
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise StoreError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+    progress = Progress(0, "files read")
     try:
         for path, directories, names, descriptor in os.fwalk(".", dir_fd=top, follow_symlinks=False):
             below = path[2:] + "/" if path != "." else ""
@@ -55,7 +57,9 @@ def from_folder(folder: Path, limits: Limits) -> Source:
             directories[:] = [name for name in directories if not name.startswith(".")]
             for name in sorted(names):
                 _read_entry(source, below + name, name, descriptor, limits)
+                progress.step()
     finally:
+        progress.end()
         os.close(top)
     source.files.sort(key=lambda file: (file.mtime_ns or 0, file.path))
     return source
@@ -66,10 +70,11 @@ def from_tar(archive: Path, limits: Limits) -> Source:
     left: list[Left] = []
     files: dict[str, Incoming] = {}
     try:
-        with tarfile.open(archive, "r:*") as tar:
+        with tarfile.open(archive, "r:*") as tar, Progress(0, "files read") as progress:
             members = _members(tar)
             _check_end(tar)
             for member, name in members:
+                progress.step()
                 if member.isdir():
                     continue
                 if not member.isreg():

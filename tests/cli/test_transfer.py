@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+import tarfile
 
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell, Terminal
 from tests.stores.git.harness import git
 
 
@@ -71,6 +72,29 @@ def test_what_cannot_come_in_is_listed_and_the_status_says_so(shell: Shell) -> N
 )
 def test_a_wrong_choice_is_wrong_usage(shell: Shell, arguments: tuple[str, ...]) -> None:
     shell(*arguments).refusal(2)
+
+
+@pytest.mark.parametrize("kind", ["dir", "tar"])
+def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, kind: str) -> None:
+    folder = shell.home / "folder"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.md").write_text("x")
+    with tarfile.open(shell.home / "tar", "w") as tar:
+        tar.add(folder, ".")
+    code = (
+        "import sys\n"
+        "from memfs.transfer import progress\n"
+        "progress.PATIENCE = 0\n"
+        "from memfs.cli import main\n"
+        f"sys.exit(main(['import', '--dry-run', '--{kind}', '{folder if kind == 'dir' else shell.home / 'tar'}']))\n"
+    )
+    command = [*shell.command()[:1], "-c", code]
+    piped = subprocess.run(command, capture_output=True, env=shell.environment, check=True)
+    assert piped.stderr == b""
+    with Terminal(shell, *command) as terminal:
+        terminal.until(b"Would import 3 files")
+    assert b"1 files read" in terminal.shown
 
 
 def test_a_long_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
