@@ -154,10 +154,11 @@ def _told_of_one(view: Mapping[str, Any]) -> str:
     if "fault" in view:
         return f"\n{name}\n  {painted(view['fault'], RED)}"
     files, size = (f"{view[of]:,} of {view['max_' + of]:,} {of}" for of in ("files", "bytes"))
+    asked = f"  {view['requests_per_second']:,.1f} requests/s past the kernel's cache"
+    asked += f", {view['open_files']} open"
     lines = [
         f"\n{name}",
-        f"  {view['requests_per_second']:,.1f} requests/s past the kernel's cache, {view['open_files']} open",
-        f"  {files}, {size}",
+        *(cut(line, columns() - 1) for line in (asked, f"  {files}, {size}")),
     ]
     if view["kinds"]:
         lines.append(painted(f"\n  {'request':12}{'per s':>10}{'refused':>10}{'p50':>10}{'p99':>10}", DIM))

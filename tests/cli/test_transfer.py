@@ -82,12 +82,13 @@ def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, ki
         (folder / f"{number}.md").write_text("x")
     with tarfile.open(shell.home / "tar", "w") as tar:
         tar.add(folder, ".")
+    source = folder if kind == "dir" else shell.home / "tar"
     code = (
         "import sys\n"
         "from memfs.transfer import progress\n"
         "progress.PATIENCE = 0\n"
         "from memfs.cli import main\n"
-        f"sys.exit(main(['import', '--dry-run', '--{kind}', '{folder if kind == 'dir' else shell.home / 'tar'}']))\n"
+        f"sys.exit(main(['import', '--dry-run', '--{kind}', '{source}']))\n"
     )
     command = [*shell.command()[:1], "-c", code]
     piped = subprocess.run(command, capture_output=True, env=shell.environment, check=True)
