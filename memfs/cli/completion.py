@@ -44,7 +44,11 @@ _memfs() {
         _files
     fi
 }
-compdef _memfs memfs
+if [[ $funcstack[1] == _memfs ]]; then  # loaded at the first Tab, from a directory of $fpath
+    _memfs "$@"
+else
+    compdef _memfs memfs
+fi
 """
 _FISH = r"""
 function __memfs_words
@@ -69,13 +73,18 @@ def run(options: Namespace) -> int:
     if options.shell != "words":
         if options.names:
             raise Complaint("Name the shell, and nothing else.", Status.USAGE)
-        print(_SCRIPTS[options.shell].strip())
+        print(script(options.shell), end="")
         return Status.DONE
     *before, begun = options.names or [""]
     for word in sorted(set(_words(before, begun))):
         if word.isprintable():
             print(word)
     return Status.DONE
+
+
+def script(shell: str) -> str:
+    """What completes for one of bash, zsh and fish."""
+    return _SCRIPTS[shell].strip() + "\n"
 
 
 def _words(before: list[str], begun: str) -> Iterable[str]:

@@ -93,6 +93,10 @@ def interactive(name: str) -> list[str]:
     [
         ("bash", "source <(memfs completion bash)"),
         ("zsh", "autoload -U compinit; compinit -u -D; source <(memfs completion zsh)"),
+        (
+            "zsh",
+            "mkdir f; memfs completion zsh >f/_memfs; fpath+=($PWD/f); autoload -U compinit; compinit -u -D",
+        ),
     ],
 )
 def test_tab_completes_in_the_shell_itself(filled: Shell, name: str, setup: str) -> None:

@@ -19,6 +19,14 @@ SECONDS = 600
 """For pip, which may have to compile pyfuse3."""
 
 
+COMPLETIONS = {
+    "bash": "bash-completion/completions/memfs",
+    "zsh": "zsh/site-functions/_memfs",
+    "fish": "fish/vendor_completions.d/memfs.fish",
+}
+"""Where each shell looks for them below a prefix's ``share``."""
+
+
 class Built(NamedTuple):
     """The two forms of one release, and a cache in which pip keeps what it compiles for them."""
 
@@ -79,6 +87,11 @@ def test_what_is_installed_works_with_its_unit_and_goes_without_the_memory(built
             os.chown(path, USER, USER, follow_symlinks=False)
         with running_manager(home) as manager:
             assert manager.memfs("--version").done().startswith("memfs ")
+            share = home / "venv/share"
+            assert {page.name for page in (share / "man/man1").iterdir()} > {"memfs.1", "memfs-mount.1"}
+            assert (share / "man/man1/memfs-status.1").read_text() == manager.memfs("man", "status").done()
+            for shell, completion in COMPLETIONS.items():
+                assert (share / completion).read_text() == manager.memfs("completion", shell).done()
             manager.memfs("service", "install").done()
             manager("sh", "-c", "echo kept >memories/a.md").done()
             assert manager.memfs("view", "a.md").done() == "kept\n"
@@ -90,7 +103,7 @@ def test_what_is_installed_works_with_its_unit_and_goes_without_the_memory(built
             assert f"The memories stay in sqlite:{manager.inside}/.local/share/memfs/store" in done.out
             assert manager.is_mounted("memories") == 0
             assert not python.with_name("memfs").exists()
-            assert not list((home / "venv").rglob("memfs*"))
+            assert not [*(home / "venv").rglob("memfs*"), *(home / "venv").rglob("_memfs")]
             assert list((home / ".local/share/memfs/store").glob("*.db"))
 
 
