@@ -99,14 +99,14 @@ print("done")
 
     def test_what_takes_long_is_shown_on_a_terminal_and_gone_at_the_end(self, shell: Shell) -> None:
         with Terminal(shell, sys.executable, "-c", self.STEPS, "0.6") as shown:
-            shown.until(b"done")
+            shown.until(b"done\r\n")
         assert b"reading [#############.......] 2 of 3  two" in shown.shown
         assert shown.shown.endswith(b"\r\x1b[Kdone\r\n")
 
     def test_what_is_quick_shows_nothing(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(progress, "QUICK_SECONDS", 60.0)
         with Terminal(shell, sys.executable, "-c", self.STEPS, "0") as shown:
-            shown.until(b"done")
+            shown.until(b"done\r\n")
         assert shown.shown == b"done\r\n"
 
     def test_a_pipe_sees_nothing_of_it(self, shell: Shell) -> None:
