@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
+from memfs.cli.texts import on_one_line
+
 log = logging.getLogger(__name__)
 
 BEATS = 3
@@ -45,7 +47,7 @@ class Supervisor:
 
         *answers* takes the seconds that an answer may take; *status* is one line about what is served.
         """
-        self._tell(f"READY=1\nSTATUS={status()}")
+        self._tell("READY=1", status())
         if self._address is not None and self._watchdog is not None:
             arguments = (self._watchdog / BEATS, answers, status)
             threading.Thread(target=self._beat, args=arguments, name="memfs-watchdog", daemon=True).start()
@@ -53,22 +55,23 @@ class Supervisor:
     def ending(self) -> None:
         """The mount is going, and what is left is being stored."""
         self._ending.set()
-        self._tell("STOPPING=1\nSTATUS=Storing what is left")
+        self._tell("STOPPING=1", "Storing what is left")
 
     def failed(self, sentence: str) -> None:
         """Why this process is about to end."""
-        self._tell(f"STATUS={sentence}")
+        self._tell("", sentence)
 
     def _beat(self, seconds: float, answers: Callable[[float], bool], status: Callable[[], str]) -> None:
         while not self._ending.wait(seconds):
             if answers(seconds):
-                self._tell(f"WATCHDOG=1\nSTATUS={status()}")
+                self._tell("WATCHDOG=1", status())
             else:
                 log.error("the mount does not answer; without an answer soon the service is started anew")
 
-    def _tell(self, message: str) -> None:
+    def _tell(self, state: str, status: str) -> None:
         if self._address is None:
             return
+        message = f"{state}\nSTATUS={on_one_line(status)}".lstrip()  # each line is an order of its own
         # A name that begins with @ is an abstract one.
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         try:
