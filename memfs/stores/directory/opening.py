@@ -50,8 +50,7 @@ def open_directory(
         ledger, made = _open_ledger(files, scope_name, policy)
         undoing.callback(ledger.close)
         _check_name(ledger, path, scope_name)
-        with storage_errors():
-            Pages(ledger.connection).make()
+        _make_tables(ledger)
         store = DirectoryStore(folder, files, ledger, relaxed)
         undoing.pop_all()
         undoing.callback(store.close)
@@ -69,6 +68,17 @@ def _open_ledger(files: ScopeFiles, scope_name: str, policy: Policy) -> tuple[Sq
     except BaseException:
         gate.close()
         raise
+
+
+def _make_tables(ledger: SqliteStore) -> None:
+    """Make the tables of the folder that are missing, with every other process kept out."""
+    ledger.acquire(wait=True)
+    try:
+        with storage_errors():
+            Pages(ledger.connection).make()
+            ledger.connection.execute("COMMIT")
+    finally:
+        ledger.release()
 
 
 def _check_name(ledger: SqliteStore, path: Path, scope_name: str) -> None:

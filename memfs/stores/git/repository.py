@@ -7,6 +7,8 @@ while it does, which would stall a mount's loop.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -114,20 +116,37 @@ class Repository:
 def find_or_make(path: Path) -> Repository:
     """The repository at *path*; a bare one is made where there is nothing yet, or an empty directory."""
     try:
-        empty = not path.exists() or (path.is_dir() and not any(path.iterdir()))
-        if empty:
+        if not path.exists():
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with storage_errors(path):
-                pygit2.init_repository(str(path), bare=True)
-            repository = Repository(path)
-            repository.sidecar.mkdir(mode=0o700, exist_ok=True)
-            (repository.sidecar / OWN).touch()
-            for made in (*path.rglob("*"), path, path.parent):
-                sync(made)
-            return repository
+        if path.is_dir():
+            with _alone_in(path):  # or it is opened while somebody else has half made it
+                if not any(path.iterdir()):
+                    return _make(path)
     except OSError as error:
         raise StoreError(f"The repository {path} cannot be made: {error.strerror}.") from error
     return Repository(path)
+
+
+def _make(path: Path) -> Repository:
+    with storage_errors(path):
+        pygit2.init_repository(str(path), bare=True)
+    repository = Repository(path)
+    repository.sidecar.mkdir(mode=0o700, exist_ok=True)
+    (repository.sidecar / OWN).touch()
+    for made in (*path.rglob("*"), path, path.parent):
+        sync(made)
+    return repository
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Keep every other memfs that opens *directory* waiting, which is not for long."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _common(own: Path) -> Path:

@@ -25,6 +25,8 @@ FORMAT = 1
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
 KEPT_LOG_BYTES = 1 << 20
+BUSY_MS = 5_000
+"""How long SQLite itself waits for a lock: another program's, or that of who opens or closes just now."""
 ORDINAL_BITS = 24
 """A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
 
@@ -151,6 +153,7 @@ def connect(files: ScopeFiles, relaxed: bool) -> apsw.Connection:
     """
     connection = apsw.Connection(str(files.database), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         # Plans do not look at the values that are bound: else statements with a subquery are compiled anew
         # for each, a third of a commit.

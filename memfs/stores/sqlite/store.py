@@ -25,7 +25,14 @@ from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
-from memfs.stores.sqlite.database import ScopeFiles, check_library, connect, ensure_database, make_directory
+from memfs.stores.sqlite.database import (
+    BUSY_MS,
+    ScopeFiles,
+    check_library,
+    connect,
+    ensure_database,
+    make_directory,
+)
 from memfs.stores.sqlite.failures import storage_errors, translated
 from memfs.stores.sqlite.history import History
 from memfs.stores.sqlite.notice import NoticeFile
@@ -38,8 +45,6 @@ MOST_CHANGES = 20_000
 """Records after which it is cheaper to load the scope anew."""
 UPKEEP_EVERY = 256
 """Commits after which the committer of a durable store does the upkeep itself."""
-BUSY_MS = 5_000
-"""How long SQLite itself waits, where a program other than memfs holds the database."""
 
 _PUT_HISTORY = """
 INSERT INTO history (record, operation, id, previous, path, old_path, directory, size, time_ns, mtime_ns,
@@ -86,7 +91,6 @@ class SqliteStore:
         with storage_errors():
             self._connection = connect(files, relaxed)
             self._reader = connect(files, relaxed)
-            self._reader.set_busy_timeout(BUSY_MS)
         self._opened = _identity(files)
         self._reading = threading.Lock()
         self._history = History(self._reader, self._reading)
@@ -301,8 +305,8 @@ class SqliteStore:
     def _finish_redactions(self) -> None:
         try:
             with storage_errors(), self._reading:
-                is_pending = rows.select(self._reader, "SELECT unwiped FROM scope")[0][0] != WIPED
-            if is_pending:
+                found = rows.select(self._reader, "SELECT unwiped FROM scope")
+            if found and found[0][0] != WIPED:  # none where the database is damaged
                 with storage_errors():
                     self._upkeep.finish_redactions()
         except StoreError as error:  # the next one tries again; this one has to close all the same
