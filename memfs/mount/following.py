@@ -20,6 +20,7 @@ from memfs.mount.notices import Notices
 from memfs.mount.tree import Tree
 from memfs.port.buckets import ARCHIVE
 from memfs.port.change import Actor, Change, Commit, File, Move, Put, Remove
+from memfs.port.names import ROOT
 
 log = logging.getLogger(__name__)
 
@@ -55,16 +56,19 @@ class Following:
         makes_room = _makes_room(change)
         leaving = [move for move in change.moves if makes_room and move.operation == "archived"]
         moves = [move for move in change.moves if not (makes_room and move.operation == "archived")]
-        stays = own is None and self._is_written_below(change.directory)
-        if change.directory is not None and not (stays and moves):
-            self._follow_directory(change.directory, moves, own, now_ns)
+        whole = self._destinations(change.directories, moves, own)
+        for old_path, new_path in whole.items():
+            self._follow_directory(old_path, new_path, own, now_ns)
         for move in moves:
             self._follow_move(move, own, now_ns)
-        if change.directory is not None and moves and not stays:
-            self._move_rest(change.directory, _new_path(change.directory, moves[0]), now_ns)
+        for old_path, new_path in whole.items():
+            self._move_rest(old_path, new_path, now_ns)
         for move in leaving:
             self._follow_move(move, own, now_ns)
             self._tell_of_eviction(move.file, move.new_path, commit)
+        for path in change.directories:
+            if path not in whole:
+                self._drop_directory(path, own, now_ns)
         for put in change.puts:
             if own is None:
                 self._writers[put.id] = (commit.version, commit.origin.actor)
@@ -126,22 +130,37 @@ class Following:
             return
         self._delete(node, node is not own, now_ns)
 
-    def _follow_directory(self, path: str, moves: Sequence[Move], own: Node | None, now_ns: int) -> None:
+    def _destinations(
+        self, directories: Sequence[str], moves: Sequence[Move], own: Node | None
+    ) -> dict[str, str]:
+        """Those of *directories* that were renamed as a whole, each with its new path.
+
+        Where something in one is being written, each file goes by itself, and that one stays.
+        """
+        found = {}
+        for directory in directories:
+            places = {_new_path(directory, move) for move in moves if _is_below(move.file.path, directory)}
+            if len(places) == 1 and (own is not None or not self._is_written_below(directory)):
+                new_path = places.pop()
+                if new_path is not None:
+                    found[directory] = new_path
+        return found
+
+    def _follow_directory(self, path: str, new_path: str, own: Node | None, now_ns: int) -> None:
+        node = self._tree.find(path)
+        if isinstance(node, Directory) and self._tree.find(new_path) is None:
+            self._rename(node, new_path, node is not own, now_ns)
+
+    def _drop_directory(self, path: str, own: Node | None, now_ns: int) -> None:
+        """Its memories have left: what this mount alone has in it goes too, but for files being written."""
         node = self._tree.find(path)
         if not isinstance(node, Directory) or node is self._tree.root:
             return
-        if not moves:
-            # Deleted as a whole: what this mount alone had in it goes too, but for files being written.
-            if not any(file.has_pending for file in self._tree.files_below(node)):
-                self._delete(node, node is not own, now_ns)
-            return
-        new_path = _new_path(path, moves[0])
-        if self._tree.find(new_path) is None:
-            self._rename(node, new_path, node is not own, now_ns)
+        if not any(file.has_pending or file.file is not None for file in self._tree.files_below(node)):
+            self._delete(node, node is not own, now_ns)
 
-    def _is_written_below(self, path: str | None) -> bool:
-        """Whether something in it is being written: then each file goes by itself, and that one stays."""
-        node = None if path is None else self._tree.find(path)
+    def _is_written_below(self, path: str) -> bool:
+        node = self._tree.find(path)
         return isinstance(node, Directory) and any(map(_is_written, self._tree.files_below(node)))
 
     def _move_rest(self, old_path: str, new_path: str, now_ns: int) -> None:
@@ -337,6 +356,12 @@ def _makes_room(change: Change) -> bool:
     return bool(change.puts) or any(move.operation == "restored" for move in change.moves)
 
 
-def _new_path(directory: str, first: Move) -> str:
-    """Where *directory* is after it was renamed as a whole, from the move of the first file in it."""
-    return first.new_path[: len(first.new_path) - len(first.file.path) + len(directory)]
+def _is_below(path: str, directory: str) -> bool:
+    return path.startswith(f"{directory}/")
+
+
+def _new_path(directory: str, move: Move) -> str | None:
+    """Where *directory* is if *move*, of a file in it, was its rename as a whole; None if it was not."""
+    rest = move.file.path[len(directory) :]
+    new_path = move.new_path.removesuffix(rest)
+    return new_path if new_path not in (move.new_path, ROOT) else None

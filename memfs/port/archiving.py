@@ -56,4 +56,4 @@ def plan_moves_to(scope: Scope, path: str, new_path: str, now_ns: int) -> Change
         return plan_moves(scope, tuple(moves), Renamed(path, moves[0].new_path, "file", 1), now_ns)
     as_one = all(move.new_path == new_path + move.file.path[len(path) :] for move in moves)
     receipt = Renamed(path, new_path, "directory", len(moves))
-    return plan_moves(scope, tuple(moves), receipt, now_ns, path if as_one else None)
+    return plan_moves(scope, tuple(moves), receipt, now_ns, (path,) if as_one else ())

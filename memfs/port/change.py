@@ -78,16 +78,16 @@ class Move(NamedTuple):
 class Change(NamedTuple):
     """Everything one command does, to happen as a whole or not at all.
 
-    It is applied in the order of the fields. ``directory`` is set where the command deleted or
-    renamed a directory as such, and not just the files it held: its old path. ``receipt`` is
-    what the caller of the command gets; a change that a store reports has none.
+    It is applied in the order of the fields. ``directories`` are the old paths of the directories
+    that were deleted or renamed as such, and not just the files they held; none is below another.
+    ``receipt`` is what the caller of the command gets; a change that a store reports has none.
     """
 
     removes: tuple[Remove, ...] = ()
     moves: tuple[Move, ...] = ()
     puts: tuple[Put, ...] = ()
     policy: Policy | None = None
-    directory: str | None = None
+    directories: tuple[str, ...] = ()
     receipt: Receipt | None = None
 
 

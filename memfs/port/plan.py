@@ -105,11 +105,11 @@ def plan_write(
 
 
 def plan_moves(
-    scope: Scope, moves: tuple[Move, ...], receipt: Renamed, now_ns: int, directory: str | None = None
+    scope: Scope, moves: tuple[Move, ...], receipt: Renamed, now_ns: int, directories: tuple[str, ...] = ()
 ) -> Change | PortError:
     """Carry out *moves*, whose destinations are free and well-formed; what leaves for them is in the receipt.
 
-    Only a file that leaves the archive needs room, as a new one would; *directory* is as in the change.
+    Only a file that leaves the archive needs room, as a new one would; *directories* are as in the change.
     """
     entering = [move.file for move in moves if move.operation == "archived"]
     restored = {move.new_path: move.file.size for move in moves if move.operation == "restored"}
@@ -122,7 +122,7 @@ def plan_moves(
     return Change(
         removes=left.removes,
         moves=(*moves, *left.moves),
-        directory=directory,
+        directories=directories,
         receipt=replace(receipt, evicted=left.paths),
     )
 
@@ -292,7 +292,7 @@ def _plan_delete(scope: Scope, command: Delete, content: Content) -> Change | Po
     freed = sum(file.size for file in files)
     return Change(
         removes=tuple(Remove(each, evicted=False) for each in files),
-        directory=path if file is None else None,
+        directories=(path,) if file is None else (),
         receipt=Deleted(path, kind, len(files), freed),
     )
 
@@ -343,7 +343,7 @@ def _plan_rename(scope: Scope, command: Rename, content: Content, now_ns: int) -
     if error:
         return error
     receipt = Renamed(old, new, _kind(file is None), len(moves))
-    return plan_moves(scope, moves, receipt, now_ns, old if file is None else None)
+    return plan_moves(scope, moves, receipt, now_ns, (old,) if file is None else ())
 
 
 def _put(

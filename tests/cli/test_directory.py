@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -140,3 +142,49 @@ def test_ten_thousand_notes_are_mounted_whole(shell: Shell, place: Place) -> Non
     print(f"mounted in {first:.2f} s, then in {time.monotonic() - begun:.2f} s")
     (folder / "7/7.md").write_text("changed\n")
     eventually(lambda: (place.directory / "7/7.md").read_text(), "changed\n")
+
+
+@pytest.mark.skipif(not os.access("/dev/fuse", os.W_OK), reason="machine: /dev/fuse cannot be opened")
+def test_a_directory_that_another_program_took_away_is_gone_from_the_mount(
+    shell: Shell, place: Place, notes: Path
+) -> None:
+    for name in ("p/x/a.md", "p/x/e/b.md", "p/y/c.md", "s/one/d.md", "s/two/e.md", "q/f.md"):
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_text(f"{name}\n")
+    place.mount("--store", f"directory:{notes}")
+    mount = place.directory
+
+    def listed() -> list[str]:
+        found = [Path(top) / name for top, below, files in os.walk(mount) for name in (*below, *files)]
+        places = [path.relative_to(mount) for path in found]
+        return sorted(str(place) for place in places if place.parts[0] in "pqs" and len(place.parts) > 1)
+
+    def in_folder(script: str) -> None:
+        os.kill(place.daemon, signal.SIGSTOP)  # so that it sees but what all of it led to
+        try:
+            subprocess.check_call(script, shell=True, cwd=notes)
+        finally:
+            os.kill(place.daemon, signal.SIGCONT)
+
+    before = ["p/x", "p/x/a.md", "p/x/e", "p/x/e/b.md", "p/y", "p/y/c.md", "q/f.md"]
+    split = ["s/one", "s/one/d.md", "s/two", "s/two/e.md"]
+    eventually(listed, before + split)
+    inode = (mount / "p/x").stat().st_ino
+    (mount / "p/x/only-here").mkdir()
+    in_folder("mv p/x p/z")
+    moved = ["p/y", "p/y/c.md", "p/z", "p/z/a.md", "p/z/e", "p/z/e/b.md", "p/z/only-here", "q/f.md"]
+    eventually(listed, moved + split)
+    assert (mount / "p/z").stat().st_ino == inode
+    assert (mount / "p/z/e/b.md").read_text() == "p/x/e/b.md\n"
+    # What was in one directory goes to several places, and it goes itself.
+    in_folder("mv s/one p/ && mv s/two/e.md q/ && rm -r s")
+    eventually(listed, sorted(["p/one", "p/one/d.md", *moved, "q/e.md"]))
+    eventually(lambda: (mount / "s").exists(), False)
+    in_folder("rm -r p")
+    eventually(listed, ["q/e.md", "q/f.md"])
+    eventually(lambda: (mount / "p").exists(), False)
+    # A directory that stays in the folder stays.
+    in_folder("rm q/*.md")
+    eventually(listed, [])
+    assert (mount / "q").is_dir()
+    shell("unmount", str(mount)).done()

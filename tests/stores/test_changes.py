@@ -32,7 +32,7 @@ def told(commit: Commit) -> tuple[Any, ...]:
         [(move.file.id, move.file.path, move.new_path) for move in change.moves],
         [(put.id, put.path, put.size, put.operation, put.mtime_ns, put.joins) for put in change.puts],
         change.policy,
-        change.directory,
+        change.directories,
     )
 
 
@@ -67,8 +67,8 @@ def test_a_directory_that_changed_as_a_whole_is_named(tmp_path: Path) -> None:
         must(one, "rename", oldPath="/memories/d", newPath="/memories/f")
         must(one, "delete", path="/memories/f/e")
         must(one, "delete", path="/memories/f/a.md")
-        directories = [commit.change.directory for commit in two.catch_up()]
-    assert directories == [None, None, "/memories/d", "/memories/f/e", None]
+        directories = [commit.change.directories for commit in two.catch_up()]
+    assert directories == [(), (), ("/memories/d",), ("/memories/f/e",), ()]
 
 
 @pytest.fixture(params=["simple", *DURABLE])

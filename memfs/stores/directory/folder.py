@@ -240,6 +240,16 @@ class Folder:
                 return
             place = place.rpartition("/")[0]
 
+    def has_directory(self, place: str) -> bool:
+        """Whether a directory is at *place*, or nobody may know."""
+        try:
+            with self.holder(place) as (directory, name):
+                return stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+        except (FileNotFoundError, LeftAlone):
+            return False
+        except PermissionError:
+            return True
+
     def sync(self, place: str) -> None:
         """Make the names in the directory at *place* survive a power cut; one that is gone is no matter."""
         try:

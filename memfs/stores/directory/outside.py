@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from memfs.port.buckets import layout_violation, move_operation
+from memfs.port.buckets import layout_violation, move_operation, standing_directories
 from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
 from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
@@ -108,7 +108,28 @@ class Outside:
                 taken.appeared.append(here)
             elif page is not None:
                 taken.vanished.append(page)
-        return taken.as_change(policy, version)
+        told = taken.as_change(policy, version)
+        directories = self._gone_directories(told, policy)
+        return told._replace(change=told.change._replace(directories=directories))
+
+    def _gone_directories(self, taken: Taken, policy: Policy) -> tuple[str, ...]:
+        """The topmost directories that held a memory which left, and are no longer in the folder.
+
+        The layout's own stay in the scope, and so does one that is empty in the folder now.
+        """
+        held = set(standing_directories(policy.layout))
+        held |= {f"{ROOT}/{above}" for page in taken.pages for above in _above(page.place)}
+        there, gone = dict[str, bool](), dict[str, None]()
+        for place in taken.gone:
+            for above in _above(place):
+                if f"{ROOT}/{above}" in held:
+                    continue
+                if above not in there:
+                    there[above] = self._folder.has_directory(above)
+                if not there[above]:
+                    gone[f"{ROOT}/{above}"] = None
+                    break
+        return tuple(gone)
 
     def fault_at(self, place: str, policy: Policy) -> str | None:
         """The sentence about what is left alone at *place* or above it, or None."""
@@ -265,6 +286,14 @@ class _Differences:
         pages = [_page(here, page.id) for page, here in (*moves, *self.refreshed)]
         pages += [_page(here, put.id) for here, put in puts]
         return Taken(change, [page.place for page in (*gone, *(page for page, _ in moves))], pages)
+
+
+def _above(place: str) -> Iterator[str]:
+    """The places of the directories that *place* lies in, the topmost first."""
+    end = place.find("/")
+    while end >= 0:
+        yield place[:end]
+        end = place.find("/", end + 1)
 
 
 def _most(policy: Policy, page: Page | None) -> int:

@@ -82,8 +82,8 @@ class Recorded(NamedTuple):
             ]
         if change.policy is not None:
             line["policy"] = change.policy.to_json()
-        if change.directory is not None:
-            line["directory"] = change.directory
+        if change.directories:
+            line["directories"] = list(change.directories)
         if self.blobs:
             line["blobs"] = {str(file_id): list(blob) for file_id, blob in self.blobs.items()}
         if self.redactions:
@@ -103,7 +103,7 @@ class Recorded(NamedTuple):
                 for file_id, path, size, operation, mtime_ns, joins in line.get("puts", ())
             ),
             None if policy is None else Policy.from_json(policy),
-            line.get("directory"),
+            tuple(line.get("directories", ())),
         )
         origin = Origin(line["time"], Actor(user, program, pid), line.get("reason", ""))
         blobs = {int(file_id): Blob(*blob) for file_id, blob in line.get("blobs", {}).items()}

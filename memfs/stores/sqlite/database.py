@@ -49,7 +49,7 @@ CREATE TABLE history (
   previous INTEGER,
   path TEXT NOT NULL,
   old_path TEXT,
-  directory TEXT,                        -- in a change's first record: what it deleted or renamed as a whole
+  directory TEXT,                        -- in a change's first record: what was deleted or renamed as a whole
   size INTEGER NOT NULL,
   time_ns INTEGER NOT NULL,
   mtime_ns INTEGER,

@@ -61,6 +61,11 @@ def last_key(version: int) -> int:
     return key_of(version + 1, 0) - 1
 
 
+def lines_of(directories: Sequence[str]) -> str | None:
+    """How a change's first record holds its directories: one a line, for no path has a line end."""
+    return "\n".join(directories) or None
+
+
 def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
     """The changes that history rows (``COLUMNS``, in order of their keys) tell of.
 
@@ -69,23 +74,24 @@ def commits_of(rows: Iterable[Sequence[Any]], policy: Policy) -> list[Commit]:
     commits: list[Commit] = []
     parts: tuple[list[Remove], list[Move], list[Put]] = ([], [], [])
     current, origin, changed_policy = 0, Origin(0, Actor()), False
-    whole: str | None = None
+    directories: tuple[str, ...] = ()
 
     def finish() -> None:
         nonlocal parts, changed_policy
         if current:
             removes, moves, puts = parts
             now = policy if changed_policy else None
-            change = Change(tuple(removes), tuple(moves), tuple(puts), now, whole)
+            change = Change(tuple(removes), tuple(moves), tuple(puts), now, directories)
             commits.append(Commit(current, change, origin))
         parts, changed_policy = ([], [], []), False
 
     for row in rows:
-        key, operation, file_id, path, old_path, directory, size, time_ns, mtime_ns, joins = row[:10]
+        key, operation, file_id, path, old_path, lines, size, time_ns, mtime_ns, joins = row[:10]
         version = version_of(key)
         if version != current:
             finish()
-            current, origin, whole = version, Origin(time_ns, Actor(*row[10:13]), row[13]), directory
+            current, origin = version, Origin(time_ns, Actor(*row[10:13]), row[13])
+            directories = () if lines is None else tuple(lines.split("\n"))
         match operation:
             case "deleted" | "evicted":
                 parts[0].append(Remove(File(file_id, path, size, 0, 0), operation == "evicted"))

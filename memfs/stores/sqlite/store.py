@@ -332,30 +332,30 @@ class SqliteStore:
         change, (time_ns, (user, program, pid), reason) = commit.change, commit.origin
         who = (user, program, pid, reason)
         what: tuple[object, ...]
-        key, directory = rows.key_of(commit.version, 0), change.directory
+        key, directories = rows.key_of(commit.version, 0), rows.lines_of(change.directories)
         for file, evicted in change.removes:
             operation = "evicted" if evicted else "deleted"
-            what = (key, operation, file.id, file.path, None, directory, file.size, time_ns, None, None)
+            what = (key, operation, file.id, file.path, None, directories, file.size, time_ns, None, None)
             run(_PUT_HISTORY, (*what, *who, None, None))
             run("DELETE FROM file WHERE id = ?", (file.id,))
             run("INSERT INTO gone (id, path, record) VALUES (?, ?, ?)", (file.id, file.path, key))
-            key, directory = key + 1, None
+            key, directories = key + 1, None
         for file, new_path, operation in change.moves:
-            what = (key, operation, file.id, new_path, file.path, directory, file.size, time_ns, None, None)
+            what = (key, operation, file.id, new_path, file.path, directories, file.size, time_ns, None, None)
             run(_PUT_HISTORY, (*what, *who, None, None))
             run(
                 "UPDATE file SET path = ?1, record = ?2, written = iif(?3, ?2, written) WHERE id = ?4",
                 (new_path, key, operation == "restored", file.id),
             )
-            key, directory = key + 1, None
+            key, directories = key + 1, None
         for file_id, path, size, operation, content, mtime_ns, joins in change.puts:
-            what = (key, operation, file_id, path, None, directory, size, time_ns, mtime_ns, joins)
+            what = (key, operation, file_id, path, None, directories, size, time_ns, mtime_ns, joins)
             digest = None if content is None else hashlib.sha256(content).digest()
             run(_PUT_HISTORY, (*what, *who, content, digest))
             run(_PUT_FILE, (file_id, path, size, time_ns if mtime_ns is None else mtime_ns, key, key, key))
             if operation == "restored" or joins is not None:
                 run("DELETE FROM gone WHERE id = ?", (file_id,))
-            key, directory = key + 1, None
+            key, directories = key + 1, None
         if change.policy is not None:
             run("UPDATE scope SET policy = ?", (json.dumps(change.policy.to_json()),))
             run(
