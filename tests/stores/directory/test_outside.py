@@ -387,16 +387,17 @@ def test_a_tree_that_git_checks_out_is_taken_in(fast_path: Path) -> None:
 
 
 def test_the_topmost_directories_that_are_gone_are_told(fast_path: Path) -> None:
-    memory, store = open_folder(fast_path)
+    memory, _ = open_folder(fast_path)
     with memory:
         for name in ("d/e/a.md", "d/b.md", "f/g/a.md", "f/b.md", "h/a.md", "i/a.md"):
             must(memory, "create", path=f"/memories/{name}", text=name)
         since = memory.snapshot().version
-        shutil.rmtree(fast_path / "d")
-        (fast_path / "f/g").rename(fast_path / "j")
-        (fast_path / "h").rename(fast_path / "k")
-        (fast_path / "i/a.md").unlink()
-        memory.catch_up()
+    shutil.rmtree(fast_path / "d")
+    (fast_path / "f/g").rename(fast_path / "j")
+    (fast_path / "h").rename(fast_path / "k")
+    (fast_path / "i/a.md").unlink()
+    memory, store = open_folder(fast_path)
+    with memory:
         commits = store.changes(since)
         assert commits is not None
         [directories] = [commit.change.directories for commit in commits]
