@@ -36,7 +36,9 @@ def told(commit: Commit) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("kind", DURABLE)
+@pytest.mark.parametrize(
+    "kind", ["sqlite", *(pytest.param(kind, marks=pytest.mark.slow) for kind in DURABLE if kind != "sqlite")]
+)
 @settings(max_examples=settings().max_examples // 4)  # each makes a database, or a repository
 @given(session=sessions, since=st.integers(0, 10))
 def test_every_store_tells_the_same_of_the_same_commands(kind: str, session: Session, since: int) -> None:

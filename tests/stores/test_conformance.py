@@ -38,6 +38,7 @@ def test_a_sqlite_store_keeps_the_contract(case: Case, sqlite_url: str) -> None:
     case.run(partial(open_memory, sqlite_url))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
 def test_a_directory_store_keeps_the_contract(case: Case, fast_path: Path) -> None:
     folders: dict[str, Path] = {}
@@ -49,6 +50,7 @@ def test_a_directory_store_keeps_the_contract(case: Case, fast_path: Path) -> No
     case.run(open_folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
 def test_a_git_store_keeps_the_contract(case: Case, git_url: str) -> None:
     case.run(partial(open_memory, git_url))

@@ -53,8 +53,14 @@ def directory(path: Path, policy: Policy) -> Memory:
 
 @pytest.mark.parametrize(
     ("opener", "most_changes"),
-    [(simple, None), (sqlite, None), (sqlite, 1), (directory, None), (git, None), (git, 1)],
-    ids=["simple", "sqlite", "sqlite, soon loading anew", "directory", "git", "git, soon loading anew"],
+    [
+        pytest.param(simple, None, id="simple"),
+        pytest.param(sqlite, None, id="sqlite"),
+        pytest.param(sqlite, 1, id="sqlite, soon loading anew"),
+        pytest.param(directory, None, id="directory", marks=pytest.mark.slow),
+        pytest.param(git, None, id="git", marks=pytest.mark.slow),
+        pytest.param(git, 1, id="git, soon loading anew", marks=pytest.mark.slow),
+    ],
 )
 def test_commands_at_any_door_answer_as_the_model_does(
     opener: Opener, most_changes: int | None, monkeypatch: pytest.MonkeyPatch, fast_path: Path

@@ -26,6 +26,7 @@ def outside(fast_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_for_a_link_leads_nowhere(fast_path: Path, outside: Path) -> None:
     folder = fast_path / "folder"
     memory, _ = open_folder(folder)
