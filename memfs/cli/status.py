@@ -251,7 +251,7 @@ def _told_of_use(memory: dict[str, Any]) -> list[str]:
     for name, value in memory.get("report", {}).items():
         if value:
             title, sentence = _REPORTED.get(name, (name, "{}"))
-            lines.append(_row(title, sentence.format(value)))
+            lines.append(_row(title, sentence.format(value), whole=True))  # a reference, to be copied
     if "open_files" in memory:
         written = "".join(f", {path} being written" for path in memory.get("being_written", ()))
         lines.append(_row("open", f"{memory['open_files']}{written}"))
@@ -268,7 +268,7 @@ def _told_of_use(memory: dict[str, Any]) -> list[str]:
 
 
 def _row(name: str, text: str, colour: str = "", whole: bool = False) -> str:
-    """One line; a long one is cut to the terminal's width, but not a sentence that one has to read."""
+    """One line; a long one is cut to the terminal, but not what has to be read or copied whole."""
     text = on_one_line(text)
     if not whole:
         text = cut(text, max(columns() - 11, 20))
