@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import select
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from inotify_simple import INotify, flags
 
 from memfs.port.names import is_segment
 from memfs.stores.directory.folder import Folder, LeftAlone
+from memfs.stores.watching import WatchingThread
 
 log = logging.getLogger(__name__)
 
@@ -250,29 +250,16 @@ class Dirt:
 _NOTHING = Due()
 
 
-class DirectoryWatch:
+class DirectoryWatch(WatchingThread):
     """A thread that calls *notify* soon after somebody changed the folder."""
 
     def __init__(self, dirt: Dirt, notify: Callable[[], None]) -> None:
         self._dirt = dirt
-        self._notify = notify
         dirt.begin()
-        self._stop_reader, self._stop_writer = os.pipe2(os.O_CLOEXEC)
-        self._thread = threading.Thread(target=self._run, name="memfs-folder", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread; it has made its last call when this returns."""
-        os.close(self._stop_writer)
-        self._thread.join()
-        os.close(self._stop_reader)
+        super().__init__(notify, "memfs-folder")
 
     def _run(self) -> None:
-        poll = select.poll()
-        poll.register(self._stop_reader, select.POLLIN | select.POLLHUP)
-        listened = self._dirt.fileno()
-        if listened is not None:
-            poll.register(listened, select.POLLIN)
+        poll = self._poll_with(self._dirt.fileno())
         patience = SETTLE
         while True:
             seconds = self._dirt.wait_for_next()

@@ -6,24 +6,20 @@ away and come back. So each directory on the way is watched, as far as it is the
 
 from __future__ import annotations
 
-import logging
-import os
-import select
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from inotify_simple import INotify, flags
 
-log = logging.getLogger(__name__)
+from memfs.stores.watching import INotifyWatch
 
-POLL_SECONDS = 0.5
-"""How often to look where the system grants no inotify watch."""
 _EVENTS = flags.MOVED_TO | flags.CREATE | flags.DELETE_SELF | flags.MOVE_SELF | flags.ONLYDIR
 
 
-class ReferenceWatch:
+class ReferenceWatch(INotifyWatch):
     """A thread that calls *notify* soon after a reference has moved, by whomever."""
+
+    poll_seconds = 0.5
 
     def __init__(self, common: Path, ref: str, notify: Callable[[], None]) -> None:
         path = common / ref
@@ -32,32 +28,12 @@ class ReferenceWatch:
         ]
         # The names that matter in each directory: the next one on the way, and the packed references.
         self._names = {"packed-refs", *Path(ref).parts}
-        self._notify = notify
-        self._stop_reader, self._stop_writer = os.pipe2(os.O_CLOEXEC)
-        self._thread = threading.Thread(target=self._run, name="memfs-watch", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread; it has made its last call when this returns."""
-        os.close(self._stop_writer)
-        self._thread.join()
-        os.close(self._stop_reader)
-
-    def _run(self) -> None:
-        try:
-            with INotify() as inotify:
-                self._watch(inotify)
-        except OSError:
-            log.warning("no inotify watch is to be had; looking for changes every %g s", POLL_SECONDS)
-            while not select.select([self._stop_reader], [], [], POLL_SECONDS)[0]:
-                self._notify()
+        super().__init__(notify)
 
     def _watch(self, inotify: INotify) -> None:
         self._add_watches(inotify)
         self._notify()  # what was committed before the watches stood
-        poll = select.poll()
-        poll.register(inotify.fileno(), select.POLLIN)
-        poll.register(self._stop_reader, select.POLLIN | select.POLLHUP)
+        poll = self._poll_with(inotify.fileno())
         while True:
             if self._stop_reader in dict(poll.poll()):
                 return

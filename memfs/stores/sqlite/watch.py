@@ -7,10 +7,7 @@ is found by the log: one event of it starts a pair of rechecks. Only a mount wat
 
 from __future__ import annotations
 
-import logging
 import os
-import select
-import threading
 import time
 from collections.abc import Callable
 
@@ -18,41 +15,22 @@ from inotify_simple import INotify, flags
 
 from memfs.stores.sqlite.database import ScopeFiles
 from memfs.stores.sqlite.notice import NoticeFile
-
-log = logging.getLogger(__name__)
+from memfs.stores.watching import INotifyWatch
 
 RECHECKS = (0.02, 0.2)
 """Seconds after the log changed: the first for the reader's sake, the second for a slow commit's."""
-POLL_SECONDS = 0.05
-"""How often to look where the system grants no inotify watch."""
 
 
-class SqliteWatch:
+class SqliteWatch(INotifyWatch):
     """A thread that calls *notify* soon after somebody else committed."""
+
+    poll_seconds = 0.05
 
     def __init__(self, files: ScopeFiles, own: NoticeFile, notify: Callable[[], None]) -> None:
         self._files = files
         self._own = own.name
-        self._notify = notify
-        self._stop_reader, self._stop_writer = os.pipe2(os.O_CLOEXEC)
         files.notices.mkdir(mode=0o700, exist_ok=True)
-        self._thread = threading.Thread(target=self._run, name="memfs-watch", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread; it has made its last call when this returns."""
-        os.close(self._stop_writer)
-        self._thread.join()
-        os.close(self._stop_reader)
-
-    def _run(self) -> None:
-        try:
-            with INotify() as inotify:
-                self._watch(inotify)
-        except OSError:
-            log.warning("no inotify watch is to be had; looking for changes every %g s", POLL_SECONDS)
-            while not select.select([self._stop_reader], [], [], POLL_SECONDS)[0]:
-                self._notify()
+        super().__init__(notify)
 
     def _watch(self, inotify: INotify) -> None:
         directory = inotify.add_watch(self._files.notices, flags.CREATE | flags.ONLYDIR)
@@ -60,9 +38,7 @@ class SqliteWatch:
             self._watch_notice(inotify, name)
         log_watch = self._watch_log(inotify)
         self._notify()  # what was committed before the watches stood
-        poll = select.poll()
-        poll.register(inotify.fileno(), select.POLLIN)
-        poll.register(self._stop_reader, select.POLLIN | select.POLLHUP)
+        poll = self._poll_with(inotify.fileno())
         rechecks: list[float] = []
         while True:
             timeout = max(0.0, rechecks[0] - time.monotonic()) * 1000 if rechecks else None
