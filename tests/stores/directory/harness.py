@@ -50,8 +50,17 @@ def staged(folder: Path) -> list[str]:
 
 
 def eventually(look: Callable[[], object], expected: object = True) -> None:
-    """Look again and again, until it is as *expected*."""
+    """Look again and again, until it is as *expected*.
+
+    A look of several commands may itself fail, where a file went between two of them: that is one too early.
+    """
     end = time.monotonic() + GENEROUS
-    while (seen := look()) != expected:
+    while True:
+        try:
+            seen = look()
+        except AssertionError as error:
+            seen = error
+        if seen == expected:
+            return
         assert time.monotonic() < end, f"still {seen!r}, expected {expected!r}"
         time.sleep(0.005)
