@@ -34,8 +34,8 @@ settings.register_profile("explore", max_examples=500, deadline=None, print_blob
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how deep to search, and keep all tests away from the data of whoever runs them."""
     if not config.getoption("--hypothesis-profile"):
-        thorough = ON_CI or config.option.markexpr == "slow"
-        settings.load_profile("thorough" if thorough else "quick")
+        quick = config.option.markexpr == "not slow" or not (ON_CI or config.option.markexpr)
+        settings.load_profile("quick" if quick else "thorough")
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's is inherited, and a daemon honours it
     home = Path(tempfile.mkdtemp(prefix="memfs-home-"))
     config.stash[HOME] = home
