@@ -102,6 +102,13 @@ def _declare_memory(parser: ArgumentParser, has_project: bool = False) -> None:
             setting.declare(group)
 
 
+def _declare_name(
+    parser: ArgumentParser, help_text: str = "the configured memory (default: 'default')"
+) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help=help_text)
+    parser.add_argument("--memory", metavar="NAME", help="the same, as other commands have it")
+
+
 def _declare_rules(parser: ArgumentParser, title: str) -> None:
     group = parser.add_argument_group(title)
     for setting in RULES:
@@ -339,7 +346,7 @@ def _init(parser: ArgumentParser) -> None:
 
 def _config(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("show",), help="print every setting, and where it comes from")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the configured memory (default: 'default')")
+    _declare_name(parser)
     _declare_json(parser, "them")
 
 
@@ -365,7 +372,7 @@ def _service(parser: ArgumentParser) -> None:
         choices=("install", "remove", "list", "start", "stop", "restart", "logs"),
         help="set it up and start it; undo that; or what to do with one that is set up",
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the configured memory (default: 'default')")
+    _declare_name(parser)
     _declare_json(parser, "the list")
     logs = parser.add_argument_group("logs")
     logs.add_argument("--follow", "-f", action="store_true", help="go on as new lines come")
@@ -445,9 +452,7 @@ def _top(parser: ArgumentParser) -> None:
 
 
 def _doctor(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a configured memory, or a mount's directory; default: all"
-    )
+    _declare_name(parser, "a configured memory, or a mount's directory; default: all")
     parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, and look again")
     _declare_json(parser, "what was found")
 

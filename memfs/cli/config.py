@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 
 from memfs.cli.complaint import Status
-from memfs.cli.configuration import DEFAULT, Found, Settings, configured, environment, file_of
+from memfs.cli.configuration import Found, Settings, configured, environment, file_of, name_or_default
 from memfs.cli.mount import mountpoint_in
 from memfs.cli.settings import MOUNTPOINT, RULES, SETTINGS, UNBOUNDED, Setting
 from memfs.opening import DEFAULT_SCOPE, canonical_url
@@ -14,8 +14,8 @@ from memfs.port.policy import Policy
 
 
 def run(options: Namespace) -> int:
-    """Print every setting of the memory ``options.name``, and what holds of those that nobody has set."""
-    name = options.name or DEFAULT
+    """Print every setting of one memory, and what holds of those that nobody has set."""
+    name = name_or_default(options)
     settings = Settings(name, configured(name) | environment())
     rows = [
         (setting, settings.found.get(key) or _default(setting, settings)) for key, setting in SETTINGS.items()

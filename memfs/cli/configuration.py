@@ -20,6 +20,8 @@ from memfs.places import config_directory, read_ordinary
 DEFAULT = "default"
 """The configured memory of those who name none; it needs no file."""
 MEMORY_VARIABLE = "MEMFS_MEMORY"
+_BYTE_ORDER_MARK = "\ufeff"
+"""What some editors of Windows put before a text; TOML has no place for it."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
@@ -60,9 +62,27 @@ def settings_for(options: Namespace) -> Settings:
     if name is None and not named_otherwise:
         name = os.environ.get(MEMORY_VARIABLE) or None
     from_file = {} if name is None else configured(name)
-    # A variable stands for the flag that the command would take, and for no other.
-    from_environment = dict(_in_environment(key for key in vars(options) if key in SETTINGS))
-    return Settings(name, from_file | from_environment | on_command_line)
+    return Settings(name, from_file | _for_command(options) | on_command_line)
+
+
+def said(options: Namespace) -> dict[str, Found]:
+    """What the environment and the command line have set, of what the command takes."""
+    return _for_command(options) | dict(given(options))
+
+
+def name_in(options: Namespace) -> str | None:
+    """The memory that a command names by an argument or by ``--memory``, or None."""
+    if None not in (options.name, options.memory) and options.name != options.memory:
+        raise Complaint(
+            f"'{options.name}' and --memory {options.memory} are two memories; name one.", Status.USAGE
+        )
+    name: str | None = options.memory if options.name is None else options.name
+    return name
+
+
+def name_or_default(options: Namespace) -> str:
+    """As :func:`name_in`; where it names none, the variable does, and else it is the default one."""
+    return name_in(options) or os.environ.get(MEMORY_VARIABLE) or DEFAULT
 
 
 def default_settings(settings: Settings) -> Settings:
@@ -123,6 +143,11 @@ def mountpoint_of(name: str | None) -> str | None:
     return None if name in (None, DEFAULT) else f"~/memories-{name}"
 
 
+def _for_command(options: Namespace) -> dict[str, Found]:
+    # A variable stands for the flag that the command would take, and for no other.
+    return dict(_in_environment(key for key in vars(options) if key in SETTINGS))
+
+
 def _in_environment(keys: Iterable[str]) -> Iterable[tuple[str, Found]]:
     for setting in map(SETTINGS.__getitem__, keys):
         text = os.environ.get(setting.variable)
@@ -142,7 +167,7 @@ def _in_file(file: Path, content: bytes) -> Iterable[tuple[str, Found]]:
     import tomllib
 
     try:
-        text = content.decode()
+        text = content.decode().removeprefix(_BYTE_ORDER_MARK)
         table = tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

@@ -16,6 +16,7 @@ from memfs.cli.checks.machine import MACHINE, Machine
 from memfs.cli.checks.mounts import MOUNT
 from memfs.cli.checks.stores import STORE
 from memfs.cli.complaint import Complaint, Status, explain
+from memfs.cli.configuration import name_in
 from memfs.cli.known import Known, known_as, known_memories, refreshed
 from memfs.cli.progress import Progress
 from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, columns, is_terminal, painted
@@ -38,7 +39,8 @@ class Examined(NamedTuple):
 
 def run(options: Namespace) -> int:
     """Examine the machine and all memories, or those that are named; 0 if nothing is broken."""
-    memories = known_memories() if options.name is None else known_as(options.name)
+    name = name_in(options)
+    memories = known_memories() if name is None else known_as(name)
     examined = _examine(memories)
     mended: list[str] = []
     if options.fix:

@@ -6,9 +6,9 @@ The commands themselves and what each takes are in ``arguments``.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator
-from typing import NoReturn
+from argparse import Action, ArgumentError, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
 
 from memfs.cli.arguments import COMMANDS
 from memfs.cli.complaint import Status
@@ -45,6 +45,9 @@ variable (MEMFS_MAX_FILES; MEMFS_MEMORY for --memory), the memory's file
 A path is one in a running mount, absolute or relative to where you are; or
 /memories/...; or, where neither fits, relative to /memories.
 """
+
+
+_REQUIRED = "the following arguments are required: "
 
 
 def parse(arguments: list[str]) -> Namespace | int:
@@ -91,18 +94,38 @@ def parser_of(command: str) -> ArgumentParser:
 
 
 class _Parser(ArgumentParser):
-    """One that names the nearest option where there is none."""
+    """One that says in a sentence what is wrong, and names the nearest option where there is none."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end with the status for wrong usage."""
-        word = message.removeprefix("unrecognized arguments: ").split(" ")[0].split("=")[0]
-        if word.startswith("-") and message.startswith("unrecognized arguments: "):
-            from difflib import get_close_matches
+        print(f"memfs: {self._sentence(message)}", file=sys.stderr)
+        raise SystemExit(Status.USAGE)
 
-            near = get_close_matches(word, self._option_string_actions, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"`{self.prog} --help` lists them."
-            message = f"there is no option {word}; {hint}"
-        super().error(message)
+    def _check_value(self, action: Action, value: Any) -> None:
+        """As argparse's own, which lists the choices in the words of its release."""
+        if action.choices is None or value in action.choices:
+            return
+        given, choices = str(value).removeprefix(WORD), list(map(str, action.choices))
+        near = _nearest(given, choices)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(choices)}"
+        raise ArgumentError(action, f"there is no '{given}'; {hint}")
+
+    def _sentence(self, message: str) -> str:
+        """What argparse calls *message*; it names an argument first, and begins with a small letter."""
+        rest = message.removeprefix("unrecognized arguments: ")
+        if rest == message:
+            clause = message.removeprefix("argument ").replace(": expected one argument", " needs a value")
+            if clause.startswith(_REQUIRED):
+                clause = clause.removeprefix(_REQUIRED) + " is missing"
+            end = "" if clause.endswith("?") else f"; `{self.prog} --help` explains it."
+            return f"{clause}{end}"
+        word = rest.removeprefix(WORD).split(" ")[0]
+        if rest.startswith(WORD) or not word.startswith("-"):
+            return f"the argument '{word}' is one too many; `{self.prog} --help` says what it takes."
+        word = word.split("=")[0]
+        near = _nearest(word, self._option_string_actions)
+        hint = f"did you mean {near}?" if near else f"`{self.prog} --help` lists them."
+        return f"there is no option {word}; {hint}"
 
 
 def _overview() -> str:
@@ -119,11 +142,16 @@ def _overview() -> str:
 def _no_such_command(name: str) -> str:
     if name.startswith("-"):
         return f"there is no option {name} before the command; options follow it, as in `memfs view --json`."
+    near = _nearest(name.replace("_", "-"), COMMANDS)
+    hint = f"did you mean '{near}'?" if near else "`memfs --help` lists them."
+    return f"there is no command '{name}'; {hint}"
+
+
+def _nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of *words* that somebody may have meant by *word*."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name.replace("_", "-"), COMMANDS, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else "`memfs --help` lists them."
-    return f"there is no command '{name}'; {hint}"
+    return next(iter(get_close_matches(word, list(words), n=1)), None)
 
 
 def _prepared(arguments: list[str]) -> Iterator[str]:

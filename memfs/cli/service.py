@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from memfs.cli.choose import memory_of
 from memfs.cli.complaint import Complaint, Status
-from memfs.cli.configuration import DEFAULT, Settings, configured, file_of
+from memfs.cli.configuration import Settings, configured, file_of, name_or_default
 from memfs.cli.installation import (
     Installed,
     check_agreement,
@@ -34,14 +34,14 @@ from memfs.mount.lifecycle import is_mounted
 
 
 def run(options: Namespace) -> int:
-    """Carry out ``options.action`` for the memory ``options.name``."""
+    """Carry out ``options.action`` for the memory that is named."""
     manager = user_manager()
     if manager is None:
         raise Complaint(
             "No user manager of systemd answers here (a container has none, nor a session of su or sudo); "
             "log in as the user itself, or mount the memory with `memfs mount`."
         )
-    name: str = options.name or DEFAULT
+    name = name_or_default(options)
     file_of(name)  # refuses what is no name
     match options.action:
         case "list":

@@ -12,7 +12,7 @@ import pytest
 
 from memfs.cli import man, progress, terminal
 from memfs.cli.arguments import COMMANDS
-from memfs.cli.parser import parser_of
+from memfs.cli.parser import parse, parser_of
 from tests.cli.conftest import Shell, Terminal
 
 
@@ -59,10 +59,38 @@ class TestManual:
 
 
 def test_a_mistyped_option_is_told_the_nearest(shell: Shell) -> None:
-    said = shell("status", "--jsno")
-    assert said.status == 2
-    assert "there is no option --jsno; did you mean --json?" in said.err
-    assert "there is no option --zzz; `memfs status --help` lists them." in shell("status", "--zzz=1").err
+    assert shell("status", "--jsno").refusal(2) == "there is no option --jsno; did you mean --json?"
+    assert shell("status", "--zzz=1").refusal(2) == (
+        "there is no option --zzz; `memfs status --help` lists them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["create"], "PATH is missing; `memfs create --help` explains it."),
+        (["view", "a", "b"], "the argument 'b' is one too many; `memfs view --help` says what it takes."),
+        (
+            ["view", "--", "a", "-b"],
+            "the argument '-b' is one too many; `memfs view --help` says what it takes.",
+        ),
+        (["unmount", "--memory"], "--memory needs a value; `memfs unmount --help` explains it."),
+        (
+            ["mount", "--umask=99"],
+            "--umask: '99' is not an octal mask such as 077; `memfs mount --help` explains it.",
+        ),
+        (["service", "instal"], "action: there is no 'instal'; did you mean 'install'?"),
+        (
+            ["policy", "set", "--layout", "tree"],
+            "--layout: there is no 'tree'; there are flat, para; `memfs policy --help` explains it.",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_named_in_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse(arguments) == 2
+    assert capsys.readouterr() == ("", f"memfs: {sentence}\n")
 
 
 class TestTerminal:

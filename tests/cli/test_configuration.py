@@ -130,6 +130,16 @@ def test_a_file_that_is_no_text_is_named_with_its_line(shell: Shell) -> None:
     assert f"{file}, line 2, is no UTF-8" in shell("view", "--memory", "work").refusal(78)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(shell: Shell) -> None:
+    file = shell.configure("work", "")
+    file.write_bytes(b'\xef\xbb\xbfscope = "a"\r\numask = "022"\r\n')
+    shown = shell("config", "show", "work", "--json").json["settings"]
+    assert shown["scope"] == {"value": "a", "from": f"{file}, line 1"}
+    assert shown["umask"] == {"value": "022", "from": f"{file}, line 2"}
+    file.write_text('scope = "a"\n', encoding="utf-16")
+    assert f"{file}, line 1, is no UTF-8" in shell("view", "--memory", "work").refusal(78)
+
+
 def test_a_memory_that_is_not_configured_is_wrong_usage(shell: Shell) -> None:
     shell.configure("work", "")
     assert "work" in shell("view", "--memory", "wrok").refusal(2)
@@ -227,6 +237,19 @@ def test_config_show_names_every_setting_and_where_it_is_from(shell: Shell) -> N
         "  metrics           none  (default)\n"
         "  hardened          false  (default)\n"
     )
+
+
+def test_a_memory_is_named_by_a_word_or_as_other_commands_do(shell: Shell) -> None:
+    shell.configure("work", "")
+    shown = shell("config", "show", "work").done()
+    assert shell("config", "show", "--memory", "work").done() == shown
+    assert shell("config", "show", "work", "--memory", "work").done() == shown
+    assert shell("doctor", "--memory", "work", "--json").json["memories"][0]["name"] == "work"
+    shell.environment["MEMFS_MEMORY"] = "work"
+    assert shell("config", "show").done() == shown
+    for command in (("config", "show"), ("doctor",)):
+        refusal = shell(*command, "work", "--memory", "home").refusal(2)
+        assert refusal == "'work' and --memory home are two memories; name one."
 
 
 def test_config_show_needs_no_file_for_the_default_memory_only(shell: Shell) -> None:
