@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memfs.cli.complaint import Complaint
-from memfs.cli.configuration import DEFAULT, Found, Settings, configured, file_of, given
+from memfs.cli.configuration import DEFAULT, Found, Settings, configured, file_of, said
 from memfs.cli.settings import MOUNTPOINT, SETTINGS
 from memfs.cli.systemd import TEMPLATE, UserManager, quoted, template
 from memfs.opening import canonical_url
@@ -72,8 +72,11 @@ def _template_record() -> Path:
 
 
 def wanted_settings(name: str, options: Namespace) -> dict[str, Found]:
-    """What the options say, so that it means the same from anywhere; always with a mountpoint."""
-    wanted = dict(given(options))
+    """What options and environment say, so that it means the same from anywhere; always with a mountpoint.
+
+    The service's process has another environment, and would not find in it what was set for this one.
+    """
+    wanted = said(options)
     for key, fixed in (("store", canonical_url), (MOUNTPOINT.key, _absolute)):
         if key in wanted:
             wanted[key] = Found(fixed(wanted[key].value), wanted[key].origin)
@@ -87,7 +90,9 @@ def write_configuration(name: str, wanted: dict[str, Found]) -> str:
     text = "\n".join(["# Written by `memfs service install`.", *lines]) + "\n"
     make_private(file_of(name).parent)
     file_of(name).write_text(text)
-    print(f"Wrote {file_of(name)}.")
+    variables = [found.origin for key, found in wanted.items() if found.origin == SETTINGS[key].variable]
+    kept = f", with what {' and '.join(variables)} said just now" if variables else ""
+    print(f"Wrote {file_of(name)}{kept}.")
     return text
 
 
@@ -95,10 +100,11 @@ def check_agreement(name: str, wanted: dict[str, Found]) -> None:
     """Raise a Complaint where the file that is there says something else than the options."""
     there = Settings(name, configured(name))
     for key, found in wanted.items():
+        variable = SETTINGS[key].variable
         if found.origin != "default" and there.get(key) != found.value:
             raise Complaint(
                 f"{file_of(name)} is there and has another '{key}' than {found.origin} says; "
-                "change it in the file, or leave the option out."
+                f"change it in the file, or {'unset that' if found.origin == variable else 'leave that out'}."
             )
 
 

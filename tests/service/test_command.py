@@ -50,6 +50,27 @@ class TestInstallation:
         assert shown["read_only"]["value"] is True
         manager.memfs("service", "remove", "opts").done()
 
+    def test_variables_become_the_configuration_too_for_the_service_would_not_see_them(
+        self, manager: Manager
+    ) -> None:
+        set_now = ("env", "MEMFS_STORE=sqlite:agent", "MEMFS_MAX_FILES=9", "MEMFS_MEMORY=vars", "memfs")
+        printed = manager(*set_now, "service", "install", "--max-files", "8").done()
+        file = f"{manager.inside}/.config/memfs/vars.toml"
+        assert f"Wrote {file}, with what MEMFS_STORE said just now.\n" in printed
+        assert manager("cat", file).done() == (
+            "# Written by `memfs service install`.\n"
+            'mountpoint = "~/memories-vars"\n'
+            f'store = "sqlite:{manager.inside}/agent"\n'
+            "max_files = 8\n"
+        )
+        manager("sh", "-c", "echo kept >memories-vars/a.md").done()
+        assert manager.memfs("view", "--store", "sqlite:agent").done() == "a.md\n"
+        sentence = manager(*set_now, "service", "install", "vars").refusal()
+        assert sentence.endswith(
+            "has another 'max_files' than MEMFS_MAX_FILES says; change it in the file, or unset that."
+        )
+        manager.memfs("service", "remove", "vars").done()
+
     def test_a_removal_leaves_nothing_but_the_memory_and_says_where_it_is(self, manager: Manager) -> None:
         before = files(manager)
         manager.memfs("service", "install", "gone", "--scope", "gone").done()
