@@ -14,7 +14,7 @@ from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.memory import Memory
-from memfs.port.names import is_well_formed, scope_name_fault
+from memfs.port.names import MAX_ACTOR, actor_fault, is_well_formed, scope_name_fault
 from memfs.port.policy import Eviction, Layout, Limits, Policy
 from memfs.port.store import Store
 
@@ -145,16 +145,23 @@ def inspect(url: str, scope: str) -> Inspection | None:
 
 
 def current_actor(program: str | None = None) -> Actor:
-    """Who this process is, for the history."""
+    """Who this process is, for the history. Raises OpenError for a name that cannot be recorded.
+
+    *program* is what its caller calls it; the name of the process itself is cut to what is recorded.
+    """
     import pwd
 
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         user = str(os.getuid())
-    name = program or Path(sys.argv[0] or "python").name
+    if program is not None and not isinstance(program, str):
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, "An actor's name must be a string.")
     # A file name may be any bytes; what is recorded is text.
-    return Actor(user, name.encode("utf-8", "backslashreplace").decode(), os.getpid())
+    name = (program or Path(sys.argv[0] or "python").name).encode("utf-8", "backslashreplace").decode()
+    if program and (fault := actor_fault(name)) is not None:
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
+    return Actor(user[:MAX_ACTOR], name[:MAX_ACTOR], os.getpid())
 
 
 def canonical_url(url: str | None) -> str:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from functools import partial
 
 from memfs.cli.choose import choose_with_rules, port_path, shown_path
 from memfs.cli.complaint import Status, status_of
 from memfs.opening import open_with
-from memfs.port.archiving import plan_archive
-from memfs.port.change import Change
-from memfs.port.errors import PortError
 from memfs.port.receipts import Renamed
-from memfs.port.scope import Scope
 
 
 def run(options: Namespace) -> int:
@@ -22,8 +17,9 @@ def run(options: Namespace) -> int:
     status: int = Status.DONE
     with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
         for given in options.paths:
-            planner = partial(_plan, port_path(given, chosen))
-            result = memory.perform("rename", planner, reason=options.reason).result
+            result = memory.archive(
+                port_path(given, chosen), expected=options.expected, reason=options.reason
+            )
             if result.error is not None:
                 print(f"memfs: {result.error.message}", file=sys.stderr)
                 status = status or status_of(result.error)
@@ -32,7 +28,3 @@ def run(options: Namespace) -> int:
             assert isinstance(receipt, Renamed)
             print(f"{shown_path(receipt.old_path, chosen)} -> {shown_path(receipt.new_path, chosen)}")
     return status
-
-
-def _plan(path: str, scope: Scope, now_ns: int) -> Change | PortError:
-    return plan_archive(scope, path, now_ns)

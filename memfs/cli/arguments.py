@@ -130,13 +130,17 @@ def _declare_change(parser: ArgumentParser, actor: str = "memfs") -> None:
     group.add_argument("--reason", metavar="TEXT", default="", help="why, in one line")
 
 
-def _declare_command(parser: ArgumentParser) -> None:
+def _declare_expected(parser: ArgumentParser, help_: str = "") -> None:
     parser.add_argument(
         "--expected",
         type=_expected,
         metavar="WHAT",
-        help="refuse unless this is there: sha256:DIGEST, version:N, or absent",
+        help=help_ or "refuse unless this is there: sha256:DIGEST, version:N, or absent",
     )
+
+
+def _declare_command(parser: ArgumentParser) -> None:
+    _declare_expected(parser)
     _declare_result(parser)
     _declare_change(parser)
 
@@ -231,11 +235,13 @@ def _restore(parser: ArgumentParser) -> None:
         "@VERSION that version",
     )
     parser.add_argument("--to", metavar="PATH", help="restore to PATH, which must be free")
+    _declare_expected(parser)
     _declare_result(parser)
     _declare_change(parser)
 
 
 def _undo(parser: ArgumentParser) -> None:
+    _declare_expected(parser, "refuse unless the last change is this one: version:N")
     _declare_result(parser)
     _declare_change(parser)
 
@@ -336,6 +342,7 @@ def _tasks(parser: ArgumentParser) -> None:
 
 def _archive(parser: ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a directory with its files")
+    _declare_expected(parser)
     _declare_memory(parser)
     _declare_change(parser)
 

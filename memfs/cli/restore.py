@@ -19,7 +19,7 @@ def run(options: Namespace) -> int:
     path = port_path(wanted.path, chosen)
     to = None if options.to is None else port_path(options.to, chosen)
     with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
-        result = memory.restore(path, wanted.version, to, reason=options.reason)
+        result = memory.restore(path, wanted.version, to, expected=options.expected, reason=options.reason)
     return answer(result, options.json, _told)
 
 

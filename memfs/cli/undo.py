@@ -13,5 +13,5 @@ def run(options: Namespace) -> int:
     """Take the last change of the scope back."""
     chosen, rules = choose_with_rules(options)
     with open_with(chosen.store, chosen.scope, rules, actor=options.actor or "memfs") as memory:
-        result = memory.undo(reason=options.reason)
+        result = memory.undo(expected=options.expected, reason=options.reason)
     return answer(result, options.json)

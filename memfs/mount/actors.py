@@ -7,6 +7,7 @@ import time
 from typing import NamedTuple
 
 from memfs.port.change import Actor
+from memfs.port.names import MAX_ACTOR
 
 KEPT_SECONDS = 1.0
 """A process id is not given to another program within so short a time."""
@@ -63,7 +64,7 @@ def look_up(pid: int) -> Who:
         started = int(rest.split()[19])
     except (OSError, KeyError, ValueError, IndexError):
         return Who(Actor("", "", pid), 0)
-    return Who(Actor(_user_name(uid), name, group), started)
+    return Who(Actor(_user_name(uid)[:MAX_ACTOR], name[:MAX_ACTOR], group), started)
 
 
 def _user_name(uid: int) -> str:

@@ -80,6 +80,28 @@ def unexpected(
     )
 
 
+def unexpected_last(last: int, newest: int, expected: object) -> PortError | None:
+    """Why the *last* change of files, in a scope that is at *newest*, is not the one *expected*, or None.
+
+    What is expected is a version, since which no other change of files may have come.
+    """
+    if expected is None:
+        return None
+    if not isinstance(expected, Expected) or not _is_well_formed(expected) or expected.version is None:
+        return PortError(
+            ErrorCode.INVALID_ARGUMENT,
+            'For an undo, expected must be {"version": N}: the change that is to be taken back.',
+        )
+    wanted = expected.version
+    if last <= wanted <= newest:
+        return None
+    return PortError(
+        ErrorCode.CONFLICT,
+        f"The last change should be version {wanted}, and is version {last}; look at it and try again.",
+        details={"expected": wanted, "actual": last},
+    )
+
+
 def _is_well_formed(expected: Expected) -> bool:
     digest: object = expected.sha256
     version: object = expected.version

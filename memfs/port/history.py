@@ -9,8 +9,9 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from memfs.port.arguments import is_text
 from memfs.port.errors import NotKept
-from memfs.port.names import ROOT, is_well_formed
+from memfs.port.names import ROOT
 from memfs.port.scope import Scope
 from memfs.port.store import Record, Store
 
@@ -52,8 +53,8 @@ def history_at(store: Store, scope: Scope, path: str) -> Iterator[Record]:
 
 def _memories_at(store: Store, scope: Scope, path: str) -> set[int]:
     """The ids of the memories that *path* names: none where it names a directory only."""
-    if not is_well_formed(path):
-        return set()  # which no store could even look for
+    if not is_text(path):
+        return set()
     file = scope.file(path)
     if file is not None:
         return {file.id}

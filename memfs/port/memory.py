@@ -11,22 +11,33 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from memfs.port.archiving import plan_archive
+from memfs.port.arguments import (
+    author_fault,
+    is_text,
+    require,
+    retention_fault,
+    text_fault,
+    version_fault,
+    versions_fault,
+)
 from memfs.port.buckets import is_archived
 from memfs.port.cache import ContentCache
 from memfs.port.change import Actor, Change, Commit, File, Origin
 from memfs.port.commands import Command, Rename, View, parse_command, reason_in
 from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
+from memfs.port.expected import Expected, parse_expected, unexpected, unexpected_last
 from memfs.port.history import find_version, history_at, joined, last_change
 from memfs.port.keeping import HistoryUse, Keeper, Redaction, Retention
-from memfs.port.names import ROOT, is_well_formed, path_error, reason_fault
+from memfs.port.names import ROOT, path_error, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
 from memfs.port.receipts import Failure, Result, Success
 from memfs.port.restoring import archived_place_of, plan_restore_archived
-from memfs.port.reverting import plan_restore, plan_undo
+from memfs.port.reverting import place_of, plan_restore, plan_undo
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, Reporting, Shared, Store, VersionMismatch, Watch
 
@@ -38,6 +49,10 @@ MAX_TRIES = 64
 
 Planner: TypeAlias = Callable[[Scope, int], Plan]
 """What a scope is to become, at the time of the commit (nanoseconds since the epoch)."""
+
+
+Precondition: TypeAlias = Expected | Mapping[str, Any] | Literal["absent"] | None
+"""What must be there for a change to happen, typed or as it is on the wire."""
 
 
 class Outcome(NamedTuple):
@@ -111,9 +126,12 @@ class Memory:
         *name* is the command's, for the answer. *planner* may be called several times and must only
         read, and may raise StoreError; it is given the time that the commit will have. With ``wait=False``,
         raises :class:`Busy` where another thread or process is in the way; nothing has happened then. A
-        *reason* that cannot be recorded is refused.
+        *reason* or an *actor* that cannot be recorded is refused.
         """
-        if reason != "" and (fault := reason_fault(reason)) is not None:
+        fault = reason_fault(reason) if reason != "" else None
+        if actor is not None:
+            fault = fault or author_fault(actor)
+        if fault is not None:
             return Outcome(Failure(name, PortError(ErrorCode.INVALID_ARGUMENT, fault)), [])
         if not self._lock.acquire(blocking=wait):
             raise Busy
@@ -187,6 +205,7 @@ class Memory:
         *path* is a file's, and then it is that memory's history under all its names; a free one, for the
         memories that were there; or a directory's, for whatever happened below it. Raises StoreError.
         """
+        require(text_fault(path))
         return history_at(self._store, self._fresh(), path)
 
     def versions(self, path: str) -> list[Record]:
@@ -199,6 +218,7 @@ class Memory:
         Also of one that has left: those it left with. Raises StoreError, which is
         :class:`~memfs.port.errors.NotKept` where there is no such version (any more).
         """
+        require(text_fault(path) or version_fault(version))
         record = find_version(self._store, self._fresh(), path, version)
         return self._store.read(record.id, version)
 
@@ -207,14 +227,16 @@ class Memory:
 
         Raises StoreError.
         """
-        return self._store.gone(path) if is_well_formed(path) else iter(())
+        require(text_fault(path))
+        return self._store.gone(path) if is_text(path) else iter(())
 
     def gone_children(self, path: str) -> dict[str, bool]:
         """The names directly below *path* that lead to memories that have left. Raises StoreError.
 
         The value says whether some lie below the name.
         """
-        return self._store.gone_children(path)
+        require(text_fault(path))
+        return self._store.gone_children(path) if is_text(path) else {}
 
     def history_of(self, file_id: int) -> Iterator[Record]:
         """The history of one memory, newest first. Raises StoreError."""
@@ -230,6 +252,7 @@ class Memory:
         version: int | None = None,
         to: str | None = None,
         *,
+        expected: Precondition = None,
         actor: Actor | None = None,
         reason: str = "",
     ) -> Result:
@@ -237,37 +260,63 @@ class Memory:
 
         What is archived moves out of the archive, to where it was. The memory keeps its id. With *to* it
         comes back at that path, as a copy if it is still there. Nothing but its own present content is
-        ever overwritten.
+        ever overwritten. *expected* is about the place where it comes back, and for what is archived about
+        that itself.
         """
+        wanted: Any = parse_expected(expected)
 
         def planner(scope: Scope, now_ns: int) -> Plan:
-            error = path_error(path)
+            error = path_error(path) or (None if to is None else path_error(to))
             if error:
                 return error
+            if version is not None and (fault := version_fault(version)) is not None:
+                return PortError(ErrorCode.INVALID_ARGUMENT, fault, path)
             if version is None and is_archived(path, scope.policy) and _is_there(scope, path):
                 if to is not None:
-                    return plan(scope, Rename(path, to), self.read, now_ns)
-                return plan_restore_archived(scope, path, now_ns)
+                    return plan(scope, Rename(path, to, wanted), self.read, now_ns)
+                error = unexpected(scope, path, wanted, self.read)
+                return error or plan_restore_archived(scope, path, now_ns)
             record = self._to_restore(scope, path, version)
             if isinstance(record, PortError):
                 return record
-            return plan_restore(scope, record, self.read_record(record), now_ns, to)
+            error = unexpected(scope, place_of(scope, record, to), wanted, self.read)
+            return error or plan_restore(scope, record, self.read_record(record), now_ns, to)
 
         return self.perform("restore", planner, actor, reason=reason).result
 
-    def undo(self, *, reason: str = "") -> Result:
+    def archive(
+        self, path: str, *, expected: Precondition = None, actor: Actor | None = None, reason: str = ""
+    ) -> Result:
+        """Move the file at *path*, or all below it, into the archive, to where an eviction would move it.
+
+        The receipt is a rename's.
+        """
+        wanted = parse_expected(expected)
+
+        def planner(scope: Scope, now_ns: int) -> Plan:
+            error = path_error(path) or unexpected(scope, path, wanted, self.read)
+            return error or plan_archive(scope, path, now_ns)
+
+        return self.perform("archive", planner, actor, reason=reason).result
+
+    def undo(self, *, expected: Precondition = None, actor: Actor | None = None, reason: str = "") -> Result:
         """Take the scope's last change back, evictions included, by a new change: undone again, it is redone.
 
-        The rules of the scope are no part of it.
+        The rules of the scope are no part of it. What may be *expected* is a version: that of the change to
+        take back, or a later one that changed no file.
         """
+        wanted = parse_expected(expected)
 
         def planner(scope: Scope, _now_ns: int) -> Plan:
-            return plan_undo(scope, last_change(self._store, scope.version))
+            steps = last_change(self._store, scope.version)
+            last = steps[0].record.version if steps else 0
+            return unexpected_last(last, scope.version, wanted) or plan_undo(scope, steps)
 
-        return self.perform("undo", planner, reason=reason).result
+        return self.perform("undo", planner, actor, reason=reason).result
 
     def prune(self, keep: Retention) -> int:
         """Forget the versions that *keep* does not name; how many those were. Raises StoreError. May wait."""
+        require(retention_fault(keep))
         return self._keeper().prune(keep)
 
     def redact(self, versions: Sequence[tuple[str, int]], *, reason: str = "") -> Redaction:
@@ -276,9 +325,7 @@ class Memory:
         Their records stay. Raises StoreError, and does nothing then: NotKept where there is no such
         version, and also where it is what a memory holds now. May wait.
         """
-        fault = reason_fault(reason)
-        if fault is not None:
-            raise StoreError(fault, ErrorCode.INVALID_ARGUMENT)
+        require(reason_fault(reason) or versions_fault(versions))
         scope = self._fresh()
         found = [find_version(self._store, scope, path, version) for path, version in versions]
         named = list(dict.fromkeys((record.id, record.version) for record in found))

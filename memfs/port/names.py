@@ -15,6 +15,8 @@ MAX_SEGMENT = 128
 """The longest segment, in characters (all of them ASCII, so also in bytes)."""
 MAX_PATH_BYTES = 1024
 MAX_REASON = 1000
+MAX_ACTOR = 255
+"""The longest name of a user or a program that the history records, in characters."""
 DEFAULT_EXTENSIONS = (".txt", ".md", ".json", ".py", ".yaml", ".yml")
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
@@ -105,6 +107,17 @@ def reason_fault(reason: object) -> str | None:
         return "A reason must be one line of complete Unicode, without control characters."
     if len(reason) > MAX_REASON:
         return f"The reason has {len(reason)} characters; the longest allowed is {MAX_REASON}."
+    return None
+
+
+def actor_fault(name: object) -> str | None:
+    """Why *name* cannot be recorded as that of a user or program, or None."""
+    if not isinstance(name, str):
+        return f"An actor's name must be a string, not {_kind(name)}."
+    if not is_well_formed(name):
+        return "An actor's name must be complete Unicode, without lone surrogates."
+    if len(name) > MAX_ACTOR:
+        return f"The actor's name has {len(name)} characters; the longest allowed is {MAX_ACTOR}."
     return None
 
 

@@ -83,8 +83,7 @@ class Policy:
         this release does not know raises :class:`OpenError`: a rule that cannot be kept must not be
         passed over.
         """
-        if not isinstance(recorded, Mapping):
-            raise OpenError(ErrorCode.INVALID_ARGUMENT, "A policy must be an object.")
+        _check_object(recorded)
         default = cls()
         if recorded.get("layout") == "para":
             default = cls(extensions=(MEMORY_EXTENSION,), layout="para", eviction="archive")
@@ -92,9 +91,10 @@ class Policy:
 
     def changed(self, wanted: Mapping[str, Any]) -> Policy:
         """This policy with the entries of *wanted* (names as in :meth:`to_json`) in place of its own."""
+        _check_object(wanted)
         limit_names = {item.name for item in fields(Limits)}
         own_names = {item.name for item in fields(self)} - {"limits"}
-        unknown = sorted(set(wanted) - limit_names - own_names)
+        unknown = sorted(map(str, set(wanted) - limit_names - own_names))
         if unknown:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, f"A policy has no entry {', '.join(unknown)}.")
         limits = replace(self.limits, **{name: wanted[name] for name in limit_names & set(wanted)})
@@ -107,6 +107,11 @@ class Policy:
         """What *wanted* asks for that this policy does not have: one clause each."""
         mine, theirs = self.to_json(), self.changed(wanted).to_json()
         return [f"{name} is {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
+
+
+def _check_object(supplied: object) -> None:
+    if not isinstance(supplied, Mapping):
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, "A policy must be an object.")
 
 
 def _check_limit(name: str, value: object) -> None:

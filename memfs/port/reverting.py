@@ -33,7 +33,7 @@ def plan_restore(
     there is overwritten but the memory's own content, which the history keeps.
     """
     file = scope.file_by_id(record.id)
-    path = to if to is not None else file.path if file is not None else record.path
+    path = place_of(scope, record, to)
     there = scope.file(path)
     if there is not None and (to is not None or there.id != record.id):
         return PortError(
@@ -44,6 +44,12 @@ def plan_restore(
     if file is not None and to is not None:
         return plan_write(scope, path, content, now_ns)
     return plan_write(scope, path, content, now_ns, None, Joined(record.id, None, "restored"))
+
+
+def place_of(scope: Scope, record: Record, to: str | None) -> str:
+    """Where the memory of *record* comes back: at *to*, or else where it is, or was."""
+    file = scope.file_by_id(record.id)
+    return to if to is not None else file.path if file is not None else record.path
 
 
 def plan_undo(scope: Scope, steps: Sequence[Step]) -> Change | PortError:

@@ -184,3 +184,18 @@ def test_the_last_change_is_undone_and_redone(notes: Shell) -> None:
     assert notes("view", "old.md").done() == "gone soon\n"
     assert notes("undo", "--json").json["value"]["removed"] == ["/memories/old.md"]
     assert notes("undo", "--scope", "another").refusal(1).startswith("There is no change to undo")
+
+
+def test_what_is_expected_is_asked_of_restore_archive_and_undo(shell: Shell) -> None:
+    shell("policy", "set", "--eviction", "archive").done()
+    for text in "12":
+        shell("create", "a.md", text).done()
+    seen = ("--expected", "version:2")
+    assert "should be version 2, and is version 3" in shell("undo", *seen).refusal(1)
+    assert "should be absent, and is version 3" in shell("archive", "a.md", "--expected", "absent").refusal(1)
+    result = shell("restore", "a.md@2", *seen, "--json")
+    assert (result.status, result.json["error"]["details"]) == (1, {"expected": 2, "actual": 3})
+    assert shell("view", "a.md").done() == "2"
+    shell("restore", "a.md@2", "--expected", "version:3").done()
+    shell("undo", "--expected", "version:4").done()
+    shell("archive", "a.md", "--expected", "version:5").done()

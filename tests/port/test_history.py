@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 
-from memfs import ErrorCode, Limits, Memory, NotKept, Policy, Record, Undone, open_memory
+from memfs import (
+    ErrorCode,
+    Expected,
+    Limits,
+    Memory,
+    NotKept,
+    OpenError,
+    Policy,
+    Record,
+    Result,
+    StoreError,
+    Undone,
+    open_memory,
+)
 from memfs.port.change import Actor
+from memfs.port.keeping import Retention
 from memfs.port.plan import Joined, plan_write
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import open_sqlite
@@ -342,3 +357,125 @@ def test_what_is_archived_moves_out_and_its_archiving_is_undone() -> None:
         (archived,) = texts(memory)
         assert memory.restore(archived).ok
         assert texts(memory) == {B: "2"}
+
+
+# --- what a caller expects, and what is none of a method's arguments -------------------------------------
+
+
+def conflict(result: Result) -> object:
+    assert result.error is not None, result.to_wire()
+    assert result.error.code is ErrorCode.CONFLICT, result.to_wire()
+    return result.error.details
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_version_comes_back_only_over_what_was_seen(memory: Memory) -> None:
+    for text in "123":
+        must(memory, "create", path=A, text=text)
+    assert conflict(memory.restore(A, 1, expected=Expected(version=2))) == {"expected": 2, "actual": 3}
+    assert conflict(memory.restore(A, 1, expected={"sha256": digest("2")})) == {
+        "expected": digest("2"), "actual": digest("3"),
+    }  # fmt: skip
+    assert texts(memory) == {A: "3"}
+    assert memory.restore(A, 1, expected={"sha256": digest("3")}).ok
+    must(memory, "delete", path=A)
+    must(memory, "create", path=B, text="another")
+    assert conflict(memory.restore(A, to=B, expected="absent")) == {"expected": "absent", "actual": 6}
+    assert memory.restore(A, expected="absent").ok
+    assert texts(memory) == {A: "1", B: "another"}
+
+
+def test_only_the_change_that_was_seen_is_undone(memory: Memory) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "create", path=A, text="2")
+    assert conflict(memory.undo(expected={"version": 1})) == {"expected": 1, "actual": 2}
+    assert conflict(memory.undo(expected={"version": 3})) == {"expected": 3, "actual": 2}
+    memory.set_policy({"max_files": 2})
+    assert memory.undo(expected=Expected(version=3)).ok
+    assert texts(memory) == {A: "1"}
+    result = memory.undo(expected="absent")
+    assert result.error is not None
+    assert result.error.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_what_is_archived_and_restored_is_what_was_seen() -> None:
+    memory = Memory(SimpleStore("work", Policy(eviction="archive")), Actor("ann", "test", 7))
+    must(memory, "create", path=A, text="1")
+    assert conflict(memory.archive(A, expected={"sha256": digest("2")}))
+    assert conflict(memory.archive(A, expected="absent")) == {"expected": "absent", "actual": 1}
+    assert conflict(memory.archive(B, expected=Expected(version=1))) == {"expected": 1, "actual": "absent"}
+    result = memory.archive(A, expected=Expected(version=1), reason="over")
+    assert result.ok, result.to_wire()
+    (there,) = texts(memory)
+    assert next(memory.history()).reason == "over"
+    for to in (None, B):
+        assert conflict(memory.restore(there, to=to, expected="absent")) == {
+            "expected": "absent", "actual": 1,
+        }  # fmt: skip
+    assert memory.restore(there, expected={"version": 1}).ok
+    assert texts(memory) == {A: "1"}
+
+
+NONE_OF_THEIRS: list[Any] = [5, 1.5, True, b"bytes", ["a"], {"a": 1}, object()]
+
+
+@pytest.mark.parametrize("wrong", NONE_OF_THEIRS, ids=repr)
+def test_a_value_of_the_wrong_type_is_an_answer(memory: Memory, wrong: Any) -> None:
+    must(memory, "create", path=A, text="1")
+    must(memory, "create", path=A, text="2")
+    version: Any = "1" if wrong in (5, True) else wrong  # 5 is one, if not of this memory
+    before = texts(memory), list(memory.history())
+    for result in (
+        memory.restore(wrong),
+        memory.restore(A, version),
+        memory.restore(A, 1, wrong),
+        memory.restore(A, 1, expected=wrong),
+        memory.restore(A, 1, actor=wrong),
+        memory.restore(A, 1, reason=wrong),
+        memory.undo(expected=wrong),
+        memory.undo(actor=wrong),
+        memory.undo(reason=wrong),
+        memory.archive(wrong),
+        memory.archive(A, expected=wrong),
+        memory.archive(A, actor=wrong),
+        memory.execute(wrong),
+        memory.execute({"command": "delete", "path": A}, actor=wrong),
+        memory.execute({"command": "delete", "path": A}, reason=wrong),
+    ):
+        assert result.error is not None
+        assert result.error.code in (ErrorCode.INVALID_ARGUMENT, ErrorCode.INVALID_COMMAND), result.to_wire()
+    for raises in (
+        lambda: memory.history(wrong),
+        lambda: memory.versions(wrong),
+        lambda: memory.gone(wrong),
+        lambda: memory.gone_children(wrong),
+        lambda: memory.read_version(wrong, 1),
+        lambda: memory.read_version(A, version),
+        lambda: memory.prune(wrong),
+        lambda: memory.prune(Retention(wrong if wrong != 5 else -1, None)),
+        lambda: memory.redact(wrong),
+        lambda: memory.redact([wrong]),
+        lambda: memory.redact([(A, version)]),
+        lambda: memory.redact([(A, 1)], reason=wrong),
+    ):
+        with pytest.raises(StoreError) as failure:
+            raises()
+        assert failure.value.code is ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(OpenError):
+        memory.set_policy(wrong)
+    assert (texts(memory), list(memory.history())) == before
+
+
+def test_the_name_of_an_actor_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OpenError, match="has 256 characters; the longest allowed is 255"):
+        open_memory(f"sqlite:{tmp_path}", actor="x" * 256)
+    monkeypatch.setattr("sys.argv", ["p" * 255 + "q"])
+    with open_memory(f"sqlite:{tmp_path}") as memory:
+        assert memory.actor.program == "p" * 255
+        must(memory, "create", path=A, text="1")
+        result = memory.undo(actor=Actor("ann", "x" * 256, 7))
+        assert result.error is not None
+        assert result.error.code is ErrorCode.INVALID_ARGUMENT

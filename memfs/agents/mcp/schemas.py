@@ -12,21 +12,24 @@ from memfs.port.expected import Expected
 
 Schema = dict[str, Any]
 
+EXPECTED: Schema = {
+    "anyOf": [
+        {"const": "absent"},
+        {
+            "type": "object",
+            "properties": {"sha256": {"type": "string"}, "version": {"type": "integer"}},
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+    ]
+}
+"""A precondition."""
+
 _PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
-    Expected: {
-        "anyOf": [
-            {"const": "absent"},
-            {
-                "type": "object",
-                "properties": {"sha256": {"type": "string"}, "version": {"type": "integer"}},
-                "minProperties": 1,
-                "maxProperties": 1,
-            },
-        ]
-    },
+    Expected: EXPECTED,
 }
 
 

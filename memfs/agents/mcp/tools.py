@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from memfs.agents.mcp.schemas import Schema, input_schema, output_schema
+from memfs.agents.mcp.schemas import EXPECTED, Schema, input_schema, output_schema
 from memfs.port.change import Actor
 from memfs.port.commands import Create, Delete, Insert, Rename, StrReplace, View
 from memfs.port.errors import ErrorCode, PortError, StoreError
@@ -124,7 +124,7 @@ _HISTORY_OUTPUT: Schema = {
     "properties": {"records": {"type": "array", "items": _RECORD}, "text": _WORD},
     "required": ["records"],
 }
-_RESTORE_INPUT = _input("path", path=_WORD, version=_NUMBER, to=_WORD, reason=_REASON)
+_RESTORE_INPUT = _input("path", path=_WORD, version=_NUMBER, to=_WORD, expected=EXPECTED, reason=_REASON)
 
 TOOLS = (
     Tool(
@@ -281,13 +281,13 @@ class Toolbox:
             return refused(PortError(failure.code, failure.message, path))
 
     def _restore(self, arguments: Mapping[str, Any], actor: Actor) -> Answer:
-        path, version, to = (arguments.get(name) for name in ("path", "version", "to"))
-        error = path_error(path) or _version_error(version) or (None if to is None else path_error(to))
-        if error is not None:
-            return refused(error)
-        assert isinstance(path, str), "a path without an error is a string"
+        path, version, to, expected = (arguments.get(name) for name in ("path", "version", "to", "expected"))
         reason = arguments.get("reason", "")
-        return _answer(self.memory.restore(path, version, to, actor=actor, reason=reason))
+        return _answer(
+            self.memory.restore(
+                cast(str, path), version, to, expected=expected, actor=actor, reason=reason
+            )  # which says of each of them why it is none
+        )
 
 
 def _answer(result: Result) -> Answer:
