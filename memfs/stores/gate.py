@@ -9,6 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memfs.port.errors import StoreError, UnsafeStorage
@@ -16,6 +19,8 @@ from memfs.port.store import Busy
 
 PATIENCE = 10.0
 """Seconds after which a writer gives up: somebody was stopped while holding the lock."""
+LONG_PATIENCE = 600.0
+"""Seconds for a writer to wait while whoever has the lock says that it takes long, and is alive."""
 
 
 class Gate:
@@ -28,7 +33,10 @@ class Gate:
         self._descriptor = self._open()
 
     def acquire(self, wait: bool) -> None:
-        """Take the lock. Raises Busy at once with ``wait=False``, StoreError after PATIENCE seconds."""
+        """Take the lock. Raises Busy at once with ``wait=False``, StoreError after PATIENCE seconds.
+
+        And only after LONG_PATIENCE where another has it for what takes long.
+        """
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -39,6 +47,20 @@ class Gate:
     def release(self) -> None:
         """Let the next one in."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    @contextmanager
+    def held_long(self, work: str) -> Iterator[None]:
+        """Hold the lock for what may take longer than PATIENCE, and say so to those who wait.
+
+        *work* is what this process does, for the sentence of who has waited in vain.
+        """
+        self.acquire(wait=True)
+        try:
+            self._say(f"{os.getpid()} {work}")
+            yield
+        finally:
+            self._say("")
+            self.release()
 
     def close(self) -> None:
         """Give the lock file back."""
@@ -61,12 +83,29 @@ class Gate:
         lets go as soon as it gets the lock.
         """
         waiting = _Waiter(self._open())
-        if not waiting.wait(PATIENCE):
-            raise StoreError(
-                f"Another process has held the scope for {PATIENCE:.0f} seconds; look for a stopped memfs."
-            )
+        began = time.monotonic()
+        until = began + PATIENCE
+        while not waiting.wait(PATIENCE / 10):
+            now = time.monotonic()
+            said = self._said()
+            if said is not None:
+                until = min(now + PATIENCE, began + LONG_PATIENCE)
+            if now >= until and waiting.give_up():
+                who = "Another process has held the scope" if said is None else f"Process {said}, and has"
+                raise StoreError(f"{who} for {now - began:.0f} seconds; look for a stopped memfs.")
         os.close(self._descriptor)
         self._descriptor = waiting.descriptor
+
+    def _say(self, words: str) -> None:
+        with suppress(OSError):  # a full disk; others then wait no longer than for anything else
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, words.encode(), 0)
+
+    def _said(self) -> str | None:
+        """The process that has the lock and what it does, where it has said so and is there still."""
+        words = os.pread(self._descriptor, 200, 0).decode(errors="replace")
+        process = words.partition(" ")[0]
+        return words if process.isdigit() and Path(f"/proc/{process}").exists() else None
 
 
 class _Waiter:
@@ -81,11 +120,13 @@ class _Waiter:
 
     def wait(self, seconds: float) -> bool:
         """Whether the lock came within *seconds*; the caller owns ``descriptor`` then."""
-        if self._locked.wait(seconds):
-            return True
+        return self._locked.wait(seconds)
+
+    def give_up(self) -> bool:
+        """Wait no longer; False if the lock has come all the same."""
         with self._hand_over:
             self._abandoned = not self._locked.is_set()
-            return not self._abandoned
+            return self._abandoned
 
     def _block(self) -> None:
         fcntl.flock(self.descriptor, fcntl.LOCK_EX)

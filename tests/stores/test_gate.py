@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,3 +153,47 @@ def test_one_of_many_is_in_at_a_time(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert most == 1
+
+
+LONG = """
+import sys, time
+from pathlib import Path
+from memfs.stores.gate import Gate
+
+with Gate(Path(sys.argv[1])).held_long("rewrites the database"):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_writer_waits_longer_for_who_says_that_it_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_module, "PATIENCE", 0.2)
+    memory, _ = open_pair(tmp_path)
+    with memory, start_python(LONG, str(files_of(tmp_path).lock), "1.5") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        began = time.monotonic()
+        must(memory, "create", path=A, text="x")
+        assert time.monotonic() - began > 0.5
+        assert process.wait() == 0
+
+
+def test_but_not_for_ever_nor_for_one_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(gate_module, "LONG_PATIENCE", 1.0)
+    memory, _ = open_pair(tmp_path)
+    lock = files_of(tmp_path).lock
+    with memory:
+        with start_python(LONG, str(lock), "60") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            error = failure(memory, "create", path=A, text="x")
+            assert f"Process {process.pid} rewrites the database, and has for 1 seconds" in error.message
+            process.kill()
+        assert lock.read_text() != "", "it was killed before it could take its words back"
+        with holder(tmp_path, 60):
+            error = failure(memory, "create", path=A, text="x")
+            assert error.message.startswith("Another process has held the scope for 0 seconds")
+        must(memory, "create", path=A, text="x")

@@ -78,7 +78,7 @@ class Redactor:
         try:
             rewriting = Rewriting(self._repository, found.targets, pack)
             self._follow(rewriting)
-            with self._under_gate():
+            with self._under_gate("rewrites the commits without what was redacted"):
                 for _ in range(TRIES):
                     if self._find(self._state(), versions) != found:
                         raise StoreError(
@@ -97,8 +97,15 @@ class Redactor:
         """Do what is left to do after redactions; whether the repository holds nothing of them any more."""
         if not self._sidecar.doomed.exists():
             return True
-        with self._under_gate():
+        with self._under_gate("takes redacted objects out of the repository"):
             return self._finish()
+
+    def unfinished_ns(self) -> int | None:
+        """When something was redacted of which objects are there still; None where they are gone."""
+        try:
+            return self._sidecar.doomed.stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
 
     def _find(self, state: State, versions: Sequence[tuple[int, int]]) -> _Found:
         history = self._history
@@ -191,12 +198,12 @@ class Redactor:
         return state_at(self._repository, self._target(), self._scope_name)
 
     @contextmanager
-    def _under_gate(self) -> Iterator[None]:
+    def _under_gate(self, work: str) -> Iterator[None]:
         # A gate of its own: the store's may be held by a commit of another thread.
         gate = Gate(self._sidecar.lock)
         try:
-            gate.acquire(wait=True)
-            yield
+            with gate.held_long(work):
+                yield
         finally:
             gate.close()
 

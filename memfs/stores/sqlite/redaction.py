@@ -55,18 +55,27 @@ def wipe(connection: apsw.Connection, gate: Gate) -> bool:
     left: int = rows.select(connection, "SELECT unwiped FROM scope")[0][0]
     if left == WIPED:
         return True
-    gate.acquire(wait=True)
-    try:
-        if left == TO_REWRITE:
+    if left == TO_REWRITE:
+        with gate.held_long("rewrites the database without what was redacted"):
             connection.execute("VACUUM")
             connection.execute("UPDATE scope SET unwiped = ?", (TO_CUT,))
-        with suppress(apsw.BusyError):
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            connection.execute("UPDATE scope SET unwiped = ?", (WIPED,))
-            return True
-    finally:
-        gate.release()
+        # All of the database is in the log now: this copies nearly all of it back while others write.
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    with gate.held_long("folds the log into the database"), suppress(apsw.BusyError):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        connection.execute("UPDATE scope SET unwiped = ?", (WIPED,))
+        return True
     return False
+
+
+def unfinished_ns(connection: apsw.Connection) -> int | None:
+    """When something was redacted last, where ``wipe`` has something left to do."""
+    if rows.select(connection, "SELECT unwiped FROM scope")[0][0] == WIPED:
+        return None
+    found = rows.select(
+        connection, "SELECT time_ns FROM history WHERE operation = 'redacted' ORDER BY record DESC LIMIT 1"
+    )
+    return found[0][0] if found else 0
 
 
 def _find(connection: apsw.Connection, file_id: int, version: int) -> tuple[int, int]:

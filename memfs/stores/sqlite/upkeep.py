@@ -19,7 +19,7 @@ from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, connect
-from memfs.stores.sqlite.redaction import redact, wipe
+from memfs.stores.sqlite.redaction import redact, unfinished_ns, wipe
 from memfs.stores.sqlite.retention import history_use, prune, retain
 
 log = logging.getLogger(__name__)
@@ -77,11 +77,8 @@ class Upkeep:
                 rows.select(connection, f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count")
             )
             if free * 4 > pages:
-                gate.acquire(wait=True)
-                try:
+                with gate.held_long("rewrites the database without what was pruned"):
                     connection.execute("VACUUM")
-                finally:
-                    gate.release()
                 self._checkpoint(connection, gate)
             return forgotten
 
@@ -94,6 +91,11 @@ class Upkeep:
         """Do what a reader held back when something was redacted, if there is such."""
         with self._running:
             wipe(*self._opened())
+
+    def unfinished_ns(self) -> int | None:
+        """When something was redacted that the files may still hold; None where they do not."""
+        with self._running:
+            return unfinished_ns(self._opened()[0])
 
     def history_use(self) -> HistoryUse:
         """What the history takes."""
