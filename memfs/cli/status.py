@@ -118,7 +118,7 @@ def _in_store(memory: Known) -> dict[str, Any]:
             return {}
         with open_with(memory.store, memory.scope, {}) as opened:
             told = {"last_writers": _last_writers(opened), "report": dict(opened.report())}
-            return _use(opened) | _history(opened) | told
+            return _use(opened) | _history(opened) | _redaction(opened) | told
     except OpenError as error:
         return {"fault": error.error.message}
     except StoreError as error:
@@ -148,6 +148,15 @@ def _history(memory: Memory) -> dict[str, Any]:
         return {}
     since = None if use.since_ns is None else use.since_ns / 1e9
     return {"history_bytes": use.size, "history_since": since}
+
+
+def _redaction(memory: Memory) -> dict[str, Any]:
+    """Since when a redaction is pending: one that nothing holds back any more ends here."""
+    if memory.unfinished_redaction_ns() is None:
+        return {}
+    memory.maintain()
+    since_ns = memory.unfinished_redaction_ns()
+    return {} if since_ns is None else {"redaction_pending_since": since_ns / 1e9}
 
 
 def _last_writers(memory: Memory) -> list[dict[str, Any]]:
@@ -248,6 +257,10 @@ def _told_of_use(memory: dict[str, Any]) -> list[str]:
     if memory.get("history_since"):
         since = time.strftime("%Y-%m-%d", time.localtime(memory["history_since"]))
         lines.append(_row("history", f"{memory['history_bytes']:,} bytes, since {since}"))
+    if "redaction_pending_since" in memory:
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(memory["redaction_pending_since"]))
+        held = f"redaction pending since {since}: something still holds the bytes; `memfs doctor` says more"
+        lines.append(_row("pending", held, YELLOW, whole=True))
     for name, value in memory.get("report", {}).items():
         if value:
             title, sentence = _REPORTED.get(name, (name, "{}"))

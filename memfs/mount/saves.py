@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -26,7 +26,7 @@ from memfs.mount.following import Following
 from memfs.mount.nodes import AnyNode, FileNode, Parked
 from memfs.mount.staging import whole_characters
 from memfs.mount.tree import Tree
-from memfs.port.change import File
+from memfs.port.change import Change, Commit, File
 from memfs.port.checks import cannot_write_at
 from memfs.port.commands import Delete, Rename
 from memfs.port.errors import ErrorCode, PortError, StoreError
@@ -66,7 +66,7 @@ class Saves:
         self.suspended = 0
         """Handlers that wait for a worker: while there are any, the loop must not linger in poll(2)."""
         self.unsynced = trio.Event()
-        """Set when something was committed that a power cut could still take."""
+        """Set when something was committed that a power cut could take, or that left the store more to do."""
         self._halves: dict[str, _FirstHalf] = {}
         # Nobody overtakes: a command may only run inline while none is in a worker or waiting for one.
         self._line = trio.Lock()
@@ -290,12 +290,16 @@ class Saves:
     async def catch_up(self) -> None:
         """Follow what others committed. Raises StoreError."""
         if not self._line.locked() and not self.memory.waits:
-            for commit in self.memory.catch_up():
-                self._following.take_in(commit)
+            self._follow(self.memory.catch_up())
             return
         async with self._line:
-            for commit in await self.work(self.memory.catch_up):
-                self._following.take_in(commit)
+            self._follow(await self.work(self.memory.catch_up))
+
+    def _follow(self, commits: Sequence[Commit]) -> None:
+        for commit in commits:
+            self._following.take_in(commit)
+            if commit.change == _NOTHING:  # a redaction; what a program held back is for all to finish
+                self.unsynced.set()
 
     def refused(
         self, operation: str, error: PortError, who: Who, number: int = 0, path: str | None = None
@@ -400,6 +404,7 @@ class Saves:
         )
 
 
+_NOTHING = Change()
 _SAME = PortError(ErrorCode.ALREADY_EXISTS, "The file holds these bytes already.")
 _GONE = PortError(ErrorCode.NOT_FOUND, "The file was deleted meanwhile.")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import math
 import os
 import shutil
 import signal
@@ -50,6 +51,8 @@ log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 5.0
 """How long a committed change may wait until it survives a power cut, unless somebody asks earlier."""
+REDACTION_SECONDS = 30.0
+"""How often to try again to take out of the store's files what a program's reading holds there."""
 APPEND_SECONDS = 3.0
 """How often a file that is held open and only appended to is committed."""
 STOP_SECONDS = 45.0
@@ -282,13 +285,16 @@ class _Session:
                 log.error("changes from elsewhere cannot be read: %s", error)
 
     async def _keep_synced(self) -> None:
+        pending: int | None = 0  # nobody has looked yet
         while True:
-            await self._saves.unsynced.wait()
+            with trio.move_on_after(math.inf if pending is None else REDACTION_SECONDS):
+                await self._saves.unsynced.wait()
             await trio.sleep(SYNC_SECONDS)
             self._saves.unsynced = trio.Event()
             try:
                 await self._saves.sync()
                 await trio.to_thread.run_sync(self._memory.maintain)
+                pending = await trio.to_thread.run_sync(self._memory.unfinished_redaction_ns)
             except StoreError as error:
                 self._tell_of_failed_sync(error)
 

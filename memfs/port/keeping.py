@@ -64,3 +64,11 @@ class Keeper(Protocol):
 
     def history_use(self) -> HistoryUse:
         """What the history takes."""
+
+
+@runtime_checkable
+class Redacting(Protocol):
+    """A store whose files may hold for a while what was redacted; its housekeeping tries again."""
+
+    def unfinished_ns(self) -> int | None:
+        """When the redaction was made that is pending, the last if several are; None where none is. Cheap."""

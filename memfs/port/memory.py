@@ -31,7 +31,7 @@ from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.expected import Expected, parse_expected, unexpected, unexpected_last
 from memfs.port.history import find_version, history_at, joined, last_change
-from memfs.port.keeping import HistoryUse, Keeper, Redaction, Retention
+from memfs.port.keeping import HistoryUse, Keeper, Redacting, Redaction, Retention
 from memfs.port.names import ROOT, path_error, reason_fault
 from memfs.port.plan import Plan, plan
 from memfs.port.policy import Policy
@@ -330,6 +330,10 @@ class Memory:
         found = [find_version(self._store, scope, path, version) for path, version in versions]
         named = list(dict.fromkeys((record.id, record.version) for record in found))
         return self._keeper().redact(named, Origin(time.time_ns(), self.actor, reason))
+
+    def unfinished_redaction_ns(self) -> int | None:
+        """When a redaction was made that is pending; :meth:`maintain` tries again. Raises StoreError."""
+        return self._store.unfinished_ns() if isinstance(self._store, Redacting) else None
 
     def history_use(self) -> HistoryUse | None:
         """What the history takes in the store; None where the store does not keep it. Raises StoreError."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import apsw
 import pytest
 
 from memfs.search import Index
-from tests.cli.conftest import Place, Shell
+from tests.cli.conftest import SECONDS, Place, Shell, eventually
 
 SECRET = "the password is correct-horse\n"
 
@@ -70,6 +73,49 @@ def test_a_version_in_a_repository_is_redacted(shell: Shell) -> None:
     assert shell("show", "a.md@1", *store).done() == "first\n"
     assert "took out the content of version 2" in shell("log", *store).done()
     assert "keeps every version" in shell("prune", "--keep-days", "1", *store).refusal(3)
+
+
+@contextmanager
+def reader(shell: Shell) -> Iterator[None]:
+    """A program that reads the database, and takes its time."""
+    (database,) = (shell.home / ".local/share/memfs/store").glob("*.db")
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.execute("BEGIN; SELECT count(*) FROM history")
+        yield
+    finally:
+        connection.close()
+
+
+def files_with(shell: Shell, part: bytes) -> list[Path]:
+    return [path for path in shell.home.rglob("*") if path.is_file() and part in path.read_bytes()]
+
+
+def test_a_redaction_that_is_held_back_is_told_until_it_is_done(shell: Shell) -> None:
+    for text in (SECRET, "second\n"):
+        shell("create", "a.md", text).done()
+    with reader(shell):
+        assert "memfs: pending: " in shell("redact", "a.md@1").err
+        assert "pending  redaction pending since 20" in shell("status").done()
+        (down,) = shell("status", "--json").json["down"]
+        assert down["redaction_pending_since"] == pytest.approx(time.time(), abs=SECONDS)
+        (told,) = (line for line in shell("doctor").out.splitlines() if " redactions " in line)
+        assert "a program has been reading the database" in told
+        assert files_with(shell, b"correct-horse")
+    assert "pending" not in shell("status").done()
+    assert not files_with(shell, b"correct-horse")
+    assert "redactions" not in shell("doctor").out
+
+
+@pytest.mark.slow
+def test_a_mount_ends_what_was_held_back_while_nobody_writes(shell: Shell, place: Place) -> None:
+    for text in (SECRET, "second\n"):
+        shell("create", "a.md", text).done()
+    place.mount()
+    with reader(shell):
+        assert "pending" in shell("redact", "/memories/a.md@1").err
+        assert files_with(shell, b"correct-horse")
+    eventually(lambda: not files_with(shell, b"correct-horse"))
 
 
 @pytest.mark.slow

@@ -312,8 +312,12 @@ def test_an_open_reader_holds_the_last_step_back(pair: tuple[Memory, SqliteStore
     rows.select(reader, "SELECT count(*) FROM history")
     assert memory.redact([(A, version)]).pending
     must(memory, "create", path=B, text="writers go on")
+    memory.maintain()
+    (redaction,) = (record for record in memory.history() if record.operation == "redacted")
+    assert memory.unfinished_redaction_ns() == redaction.time_ns
     reader.close()
     memory.maintain()
+    assert memory.unfinished_redaction_ns() is None
     assert SECRET.encode() not in everything(tmp_path)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memfs.cli.checks.finding import Check, Findings, Subject, broken, ok, warning
 from memfs.cli.progress import Progress
 from memfs.layout import INBOX_DIR
-from memfs.opening import inspect, is_there, open_with
+from memfs.opening import files_of, inspect, is_there, open_with
 from memfs.port.errors import OpenError, StoreError
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
@@ -161,6 +161,32 @@ def _history(subject: Subject) -> Findings:
         )
 
 
+def _redactions(subject: Subject) -> Findings:
+    """Whether the files of the store have lost what was redacted."""
+    known = subject.known
+    with _opened(subject) as memory:
+        if memory is None or memory.unfinished_redaction_ns() is None:
+            return
+        memory.maintain()
+        since_ns = memory.unfinished_redaction_ns()
+    if since_ns is None:
+        yield ok("What was redacted is out of the files since this moment.")
+        return
+    since = (
+        f"What was redacted on {datetime.fromtimestamp(since_ns / 1e9):%Y-%m-%d %H:%M} is in the files still"
+    )
+    if known.store.startswith("git:"):
+        yield warning(
+            f"{since}: a branch, tag, stash, reflog or index of the repository reaches it.",
+            f"git -C {files_of(known.store, known.scope)[0]} log --all --reflog --oneline",
+        )
+    else:
+        yield warning(
+            f"{since}: a program has been reading the database since then; memfs tries again by itself.",
+            f"fuser -v {files_of(known.store, known.scope)[1]}   (and end the one that is no memfs)",
+        )
+
+
 def _folded(subject: Subject) -> str:
     with open_with(subject.known.store, subject.known.scope, {}) as memory:
         memory.maintain()
@@ -250,5 +276,6 @@ STORE: tuple[Check[Subject], ...] = (
     Check("contents", _contents, 300.0),
     Check("write-order", _write_order, 60.0),
     Check("history", _history, 60.0),
+    Check("redactions", _redactions, 300.0),
     Check("clock", _clock),
 )

@@ -201,6 +201,10 @@ class DirectoryStore:
         """Take the bytes of *versions* out of the history; the folder has but the present ones."""
         return self._ledger.redact(versions, origin)
 
+    def unfinished_ns(self) -> int | None:
+        """When something was redacted that the files of the history may still hold."""
+        return self._ledger.unfinished_ns()
+
     def history_use(self) -> HistoryUse:
         """What the history takes."""
         return self._ledger.history_use()

@@ -239,6 +239,10 @@ class GitStore:
             "A chain of commits keeps every version; `memfs redact` takes the bytes out of single ones."
         )
 
+    def unfinished_ns(self) -> int | None:
+        """When something was redacted of which objects are there still."""
+        return self._redactor.unfinished_ns()
+
     def history_use(self) -> HistoryUse:
         """What the objects of the line take, but for the contents of now."""
         state = self._line()

@@ -257,6 +257,11 @@ class SqliteStore:
         self._notice.give()
         return redaction
 
+    def unfinished_ns(self) -> int | None:
+        """When something was redacted that the files may still hold."""
+        with storage_errors():
+            return self._upkeep.unfinished_ns()
+
     def history_use(self) -> HistoryUse:
         """What the history takes."""
         with storage_errors():
