@@ -6,6 +6,7 @@
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.
 - ``place``, ``tasks``, ``archive``: memories in the PARA layout. ``pages``: what their files look like.
 - ``mcp``: the memory for programs that speak the Model Context Protocol; ``integrate``: told to one of them.
+- ``log``, ``watch``: what happened, and what happens. ``recordlines``: how a record is printed.
 - ``search``: finding passages by words.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.

@@ -62,6 +62,10 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
+def _since(text: str) -> int | datetime:
+    return _version(text) if re.fullmatch(r"@?[0-9]{1,18}", text) else _moment(text)
+
+
 def _seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]{1,3})?", text) or not float(text):
         raise ArgumentTypeError(f"{text!r} is not a number of seconds such as 2 or 0.5")
@@ -211,6 +215,21 @@ def _log(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--actor", metavar="NAME", help="only changes of this user, program or client")
     parser.add_argument("-n", type=_positive, dest="count", metavar="N", help="the newest N")
+    _declare_json(parser, "one record a line")
+    _declare_memory(parser)
+
+
+def _watch(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path", nargs="?", metavar="PATH", help="only what happens at PATH, or below it; default: all"
+    )
+    parser.add_argument(
+        "--since",
+        type=_since,
+        metavar="WHEN",
+        help="begin with what came after a version, such as 42, or a time, such as 2026-11-30T10:00, 90m or "
+        "7d (default: with the next change)",
+    )
     _declare_json(parser, "one record a line")
     _declare_memory(parser)
 
@@ -531,6 +550,8 @@ COMMANDS = {
     "rename": Row(_SIX, "move a file or a directory", "memfs rename notes.md archive/notes.md", _rename),
     "log": Row("memfs.cli.log", "what happened to a memory or in the scope: versions, who, why",
                "memfs log notes.md\n  memfs log --deleted\n  memfs log --since 7d --actor vim", _log),
+    "watch": Row("memfs.cli.watch", "what happens in a scope, as it happens; Ctrl-C ends it",
+                 "memfs watch\n  memfs watch projects --since 42 --json", _watch),
     "show": Row("memfs.cli.show", "print what a memory was", "memfs show notes.md@42", _show),
     "diff": Row("memfs.cli.diff", "show how two versions of a memory differ",
                 "memfs diff notes.md\n  memfs diff notes.md 38 42", _diff),

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from itertools import islice
 
 from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.recordlines import line_of
 from memfs.cli.streams import write
-from memfs.cli.texts import on_one_line
 from memfs.opening import open_with
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
 from memfs.port.store import Record
-from memfs.port.telling import record_to_wire
 
 
 def run(options: Namespace) -> int:
@@ -27,8 +24,7 @@ def run(options: Namespace) -> int:
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         for record in islice(_wanted(_records(memory, path, options.deleted), options), options.count):
             shown = True
-            told = json.dumps(record_to_wire(record)) if options.json else _told(record)
-            write(told.encode() + b"\n")
+            write(line_of(record, options.json))
     if not shown and not options.json:
         raise Complaint(_nothing(path, options))
     return Status.DONE
@@ -48,23 +44,6 @@ def _wanted(records: Iterable[Record], options: Namespace) -> Iterator[Record]:
             continue
         if options.actor is None or options.actor in record.actor[:2]:
             yield record
-
-
-def _told(record: Record) -> str:
-    """One line, and one each for what only few records have."""
-    when = datetime.fromtimestamp(record.time_ns / 1e9).astimezone()
-    who = on_one_line(" ".join(filter(None, record.actor[:2])))
-    line = f"{record.version:>6}  {when:%Y-%m-%d %H:%M}  {record.operation:<8}  {record.size:>6}  "
-    lines = [f"{line}{who:<14}  {record.path}"]
-    if record.old_path is not None:
-        lines.append(f"        from {record.old_path}")
-    if record.redacted:
-        lines.append("        its content was redacted")
-    if record.operation == "redacted" and record.joins is not None:
-        lines.append(f"        took out the content of version {record.joins}")
-    if record.reason:
-        lines.append(f"        {on_one_line(record.reason)}")
-    return "\n".join(lines)
 
 
 def _nothing(path: str, options: Namespace) -> str:

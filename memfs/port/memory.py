@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -207,6 +208,15 @@ class Memory:
         """
         require(text_fault(path))
         return history_at(self._store, self._fresh(), path)
+
+    def records_after(self, version: int) -> list[Record]:
+        """What happened after *version*, oldest first and joined ones among it, as far as it is kept.
+
+        All of it up to what the last :meth:`catch_up` has come to, at least. Costs what is new. Raises
+        StoreError.
+        """
+        newer = takewhile(lambda record: record.version > version, self._store.history())
+        return list(newer)[::-1]
 
     def versions(self, path: str) -> list[Record]:
         """As :meth:`history`, as a list."""
