@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memfs.places import default_store, memfs_mount_above, resolve
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
+from memfs.port.listing import Listing, Unlisted
 from memfs.port.memory import Memory
 from memfs.port.names import MAX_ACTOR, actor_fault, is_well_formed, scope_name_fault
 from memfs.port.policy import Eviction, Layout, Limits, Policy
@@ -112,6 +114,34 @@ def is_there(url: str, scope: str) -> bool:
     return True
 
 
+def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[Listing]:
+    """The scopes of a store, in the order of names, and what could not be read as one.
+
+    Only those whose names have *like* in them and come after *after*. Makes, migrates and locks nothing.
+    Raises OpenError where there is no store of this kind, and for ``simple:``, which has none to list;
+    StoreError where it cannot be looked at.
+    """
+    kind, path, ref = _parsed(url)
+    if kind == "simple":
+        raise OpenError(
+            ErrorCode.INVALID_ARGUMENT,
+            "A simple: store ends with its process, so it has no scopes to list; name another store.",
+        )
+    if kind == "git":
+        with _needing_pygit2():
+            from memfs.stores.git import listing as in_git
+        found = in_git.scopes_in(path, ref)
+    elif kind == "directory":
+        from memfs.stores.directory import listing as in_directory
+
+        found = in_directory.scopes_in(path)
+    else:
+        from memfs.stores.sqlite import listing as in_sqlite
+
+        found = in_sqlite.scopes_in(path)
+    return (each for each in found if isinstance(each, Unlisted) or (like in each.name and each.name > after))
+
+
 def files_of(url: str, scope: str) -> list[Path]:
     """The directory that a scope is kept in, and what of it is memfs's own: a database and its company.
 
@@ -191,7 +221,9 @@ def _open_store(
 
         return open_directory(path, scope, policy, relaxed, wanted)
     if kind == "git":
-        return _open_git(path, ref, scope, policy)
+        with _needing_pygit2():
+            from memfs.stores.git.store import open_git
+        return open_git(path, ref, scope, policy)
     from memfs.stores.sqlite import open_sqlite
 
     return open_sqlite(path, scope, policy, relaxed)
@@ -200,18 +232,20 @@ def _open_store(
 def _has_reference(path: Path, ref: str | None, scope: str) -> bool:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return False
-    from memfs.stores.git.index import ref_of
-    from memfs.stores.git.repository import Repository
-
+    with _needing_pygit2():
+        from memfs.stores.git.index import ref_of
+        from memfs.stores.git.repository import Repository
     try:
         return Repository(path).target(ref or ref_of(scope)) is not None
     except StoreError as error:
         raise OpenError(error.code, error.message) from error
 
 
-def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[Store, bool]:
+@contextmanager
+def _needing_pygit2() -> Iterator[None]:
+    """Say what to install where an import inside finds no pygit2."""
     try:
-        from memfs.stores.git.store import open_git
+        yield
     except ModuleNotFoundError as error:
         if error.name != "pygit2":
             raise
@@ -219,7 +253,6 @@ def _open_git(path: Path, ref: str | None, scope: str, policy: Policy) -> tuple[
             ErrorCode.STORAGE_ERROR,
             "A git: store needs pygit2, which is not installed; run pip install 'memfs-mount[git]'.",
         ) from error
-    return open_git(path, ref, scope, policy)
 
 
 def _parsed(url: str | None) -> tuple[str, Path, str | None]:

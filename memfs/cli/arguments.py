@@ -460,6 +460,21 @@ def _import(parser: ArgumentParser) -> None:
     _declare_change(parser, "memfs import")
 
 
+def _scopes(parser: ArgumentParser) -> None:
+    parser.add_argument("--like", default="", metavar="TEXT", help="only names with TEXT in them")
+    parser.add_argument(
+        "--limit",
+        type=_positive,
+        metavar="N",
+        help="the first N; the next page is `--after` the last of them",
+    )
+    parser.add_argument("--after", default="", metavar="NAME", help="only names that come after NAME")
+    _declare_json(parser, "one scope a line")
+    group = parser.add_argument_group("which store")
+    group.add_argument("--memory", metavar="NAME", help="that of a configured memory")
+    SETTINGS["store"].declare(group)
+
+
 def _status(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR", help="a mount; default: every memory of yours")
     parser.add_argument("--watch", "-w", action="store_true", help="go on, until Ctrl-C or q")
@@ -595,6 +610,8 @@ COMMANDS = {
     "import": Row("memfs.cli.bring_in", "bring in files of a folder, a tar, git, memhtml or Obversa",
                   "memfs import --dir ~/notes --to /memories/notes\n  memfs import --memhtml ~/mem --dry-run",
                   _import),
+    "scopes": Row("memfs.cli.scopes", "the scopes of a store: how large they are, who changed them last",
+                  "memfs scopes --store sqlite:~/agent\n  memfs scopes --like atlas --json", _scopes),
     "status": Row("memfs.cli.status", "your memories: their mounts' health, and how full they are",
                   "memfs status\n  memfs status --watch", _status),
     "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",

@@ -7,6 +7,7 @@
 - ``state``, ``foreign``, ``difference``: the scope at a commit; what others did to it with plain git.
 - ``log``, ``history``, ``usage``: what led to the scope, and the room that this takes.
 - ``redaction``, ``rewriting``, ``pack``, ``superseded``, ``removal``: taking bytes out of it for good.
+- ``listing``: which scopes there are.
 - ``program``: git itself, where libgit2 is not enough.
 - ``store``, ``watch``: the :class:`~memfs.port.store.Store` itself.
 """

@@ -25,11 +25,13 @@ INDEX_NAME = b".memfs"
 MEMORIES_NAME = ROOT[1:].encode()
 FORMAT = 1
 PAGE_BITS = 6
+PRIVATE = "refs/memfs/"
+"""Below it are the scopes that have a reference of their own."""
 
 
 def ref_of(scope_name: str) -> str:
     """The private reference of a scope."""
-    return f"refs/memfs/{hashlib.sha256(scope_name.encode()).hexdigest()}"
+    return f"{PRIVATE}{hashlib.sha256(scope_name.encode()).hexdigest()}"
 
 
 class Head(NamedTuple):

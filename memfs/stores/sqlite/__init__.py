@@ -6,7 +6,7 @@
 - ``rows``: what a row of the history means, and older bytes kept as deltas.
 - ``history``: reading it, from any version's bytes to the memories that have left.
 - ``upkeep``: checkpoints and deltas, off the path of commits; ``retention`` and ``redaction``: forgetting.
-- ``inspection``: looking for damage.
+- ``inspection``: looking for damage. ``listing``: which scopes there are.
 - ``notice``, ``watch``: how one process tells of its commits, and another learns of them.
 """
 
