@@ -422,7 +422,7 @@ def test_what_is_archived_and_restored_is_what_was_seen() -> None:
 NONE_OF_THEIRS: list[Any] = [5, 1.5, True, b"bytes", ["a"], {"a": 1}, object()]
 
 
-@pytest.mark.parametrize("wrong", NONE_OF_THEIRS, ids=repr)
+@pytest.mark.parametrize("wrong", NONE_OF_THEIRS, ids=lambda wrong: type(wrong).__name__)
 def test_a_value_of_the_wrong_type_is_an_answer(memory: Memory, wrong: Any) -> None:
     must(memory, "create", path=A, text="1")
     must(memory, "create", path=A, text="2")
