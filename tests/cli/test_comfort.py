@@ -22,6 +22,7 @@ class TestManual:
         assert {Path(file).name for file in written} == {"memfs.1", *(f"memfs-{name}.1" for name in COMMANDS)}
         assert all((shell.home / file).read_text().startswith(".TH MEMFS") for file in written)
 
+    @pytest.mark.slow
     @pytest.mark.skipif(shutil.which("man") is None, reason="machine: no man")
     def test_every_page_is_well_formed_and_says_what_the_help_says(self, tmp_path: Path) -> None:
         for name, page in man.pages():
@@ -137,6 +138,7 @@ print("done")
             shown.until(b"done\r\n")
         assert shown.shown == b"done\r\n"
 
+    @pytest.mark.slow
     def test_a_pipe_sees_nothing_of_it(self, shell: Shell) -> None:
         done = subprocess.run(
             [sys.executable, "-c", self.STEPS, "0.6"], env=shell.environment, capture_output=True, check=True

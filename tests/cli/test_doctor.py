@@ -403,12 +403,14 @@ class TestStore:
             memory.set_policy({"max_file_bytes": 10})
         assert "larger than one file may be" in patient.finding("limits", "warning")["sentence"]
 
+    @pytest.mark.slow
     def test_a_writer_that_is_stopped(self, patient: Patient) -> None:
         with patient.files.lock.open("r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = patient.finding("writable", "broken")
         assert f"process {os.getpid()} " in found["sentence"]
 
+    @pytest.mark.slow
     def test_another_program_that_keeps_the_database_locked(self, patient: Patient) -> None:
         with closing(apsw.Connection(str(patient.files.database))) as connection:
             connection.execute("BEGIN IMMEDIATE")

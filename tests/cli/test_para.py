@@ -12,7 +12,7 @@ import pytest
 from memfs import open_memory
 from memfs.cli.pages import head_of, new_page
 from memfs.layout import PlacementInput
-from tests.cli.conftest import Place, Shell
+from tests.cli.conftest import Place, Shell, eventually
 
 AT = datetime(2026, 8, 2, 14, 3, 11, tzinfo=UTC)
 
@@ -99,6 +99,7 @@ class TestPlace:
             "place", "--type", "task", "--title", "Ask Ada", "--create", cwd=place.directory / "projects"
         ).done()
         assert path == f"{place.directory}/areas/inbox/tasks/ask-ada.html\n"
+        eventually(Path(path.strip()).exists)
         assert "Ask Ada" in Path(path.strip()).read_text()
 
 

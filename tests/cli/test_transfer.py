@@ -74,6 +74,7 @@ def test_a_wrong_choice_is_wrong_usage(shell: Shell, arguments: tuple[str, ...])
     shell(*arguments).refusal(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dir", "tar"])
 def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, kind: str) -> None:
     folder = shell.home / "folder"
@@ -98,6 +99,7 @@ def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, ki
     assert b"1 files read" in terminal.shown
 
 
+@pytest.mark.slow
 def test_a_long_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
     code = (
         "import time\n"

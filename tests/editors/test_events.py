@@ -173,6 +173,7 @@ def test_they_are_in_the_log_too(editing: MakeEditing) -> None:
     eventually(lambda: message in mount.log())
 
 
+@pytest.mark.slow
 def test_the_file_grows_while_mounted_and_begins_anew_with_the_last(editing: MakeEditing) -> None:
     mount = editing()
     with open_fd(mount.path / ".memfs/events", os.O_RDONLY) as fd:

@@ -42,6 +42,7 @@ def test_unlink_and_create_are_one_change(mount: Editing, memory: Path) -> None:
     assert mount.stored() == {"notes.md": NEW}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("create", ["O_EXCL", "replacement"])
 def test_however_the_new_file_comes(create: str, mount: Editing, memory: Path) -> None:
     before = mount.id_of("notes.md")
@@ -65,6 +66,7 @@ def test_two_programs_make_two_changes(mount: Editing, memory: Path) -> None:
     assert created != before
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_program_make_two_changes(mount: Editing, memory: Path) -> None:
     remove = "import os, sys; os.unlink(sys.argv[1])"
     create = "import sys; open(sys.argv[1], 'w').write('the new line\\n')"
@@ -89,6 +91,7 @@ step(lambda: open(sys.argv[1], 'w').write('the new line\\n'))
     assert changes(mount) == [("modified", before)]
 
 
+@pytest.mark.slow
 def test_after_two_seconds_it_is_another_memory(editing: MakeEditing) -> None:
     mount = editing(files={"notes.md": OLD}, constants={"memfs.mount.saves:JOIN_SECONDS": 0.0})
     (mount.path / "notes.md").unlink()
@@ -107,6 +110,7 @@ def test_an_emptying_and_the_content_are_one_change(mount: Editing, memory: Path
     assert mount.versions_of("notes.md") == [OLD, "", NEW]
 
 
+@pytest.mark.slow
 def test_a_touch_and_the_content_are_one_creation(mount: Editing) -> None:
     os.close(os.open(mount.path / "new.md", os.O_WRONLY | os.O_CREAT))
     eventually(lambda: mount.stored().get("new.md"), "")
@@ -115,6 +119,7 @@ def test_a_touch_and_the_content_are_one_creation(mount: Editing) -> None:
     assert [operation for operation, _ in changes(mount)] == ["created"]
 
 
+@pytest.mark.slow
 def test_an_empty_file_that_stays_empty_is_one_change(mount: Editing, memory: Path) -> None:
     before = mount.id_of("notes.md")
     os.truncate(memory, 0)
@@ -134,6 +139,7 @@ def test_a_refused_second_half_brings_the_old_memory_back(fault: str, mount: Edi
     assert len(mount.rejected()) == 1
 
 
+@pytest.mark.slow
 def test_a_program_that_cleans_up_after_a_refusal_does_not_remove_the_memory(
     mount: Editing, memory: Path
 ) -> None:
@@ -162,6 +168,7 @@ def test_a_removal_of_what_the_kernel_has_not_seen_finds_nothing(editing: MakeEd
     assert mount.stored() == {}
 
 
+@pytest.mark.slow
 def test_the_refused_second_half_of_another_program_brings_nothing_back(mount: Editing, memory: Path) -> None:
     run("rm", memory)
     assert errno_of(lambda: memory.write_bytes(b"x" * 70_000)) == errno.EFBIG
@@ -170,6 +177,7 @@ def test_the_refused_second_half_of_another_program_brings_nothing_back(mount: E
     assert [operation for operation, _ in changes(mount)] == ["deleted"]
 
 
+@pytest.mark.slow
 def test_a_save_after_the_one_that_was_refused_carries_the_memory_on(mount: Editing, memory: Path) -> None:
     before = mount.id_of("notes.md")
     memory.unlink()
@@ -182,6 +190,7 @@ def test_a_save_after_the_one_that_was_refused_carries_the_memory_on(mount: Edit
     assert mount.stored() == {"notes.md": NEW}
 
 
+@pytest.mark.slow
 def test_a_third_partys_write_in_between_is_not_joined_over(mount: Editing, memory: Path) -> None:
     before = mount.id_of("notes.md")
     memory.unlink()
@@ -195,6 +204,7 @@ def test_a_third_partys_write_in_between_is_not_joined_over(mount: Editing, memo
     assert modified == created != before
 
 
+@pytest.mark.slow
 def test_a_third_partys_write_to_what_was_emptied_is_kept(mount: Editing, memory: Path) -> None:
     os.truncate(memory, 0)
     eventually(mount.stored, {"notes.md": ""})
@@ -206,12 +216,14 @@ def test_a_third_partys_write_to_what_was_emptied_is_kept(mount: Editing, memory
     assert mount.versions_of("notes.md") == [OLD, "", "by another\n", NEW]
 
 
+@pytest.mark.slow
 def test_another_name_is_another_memory(mount: Editing, memory: Path) -> None:
     memory.unlink()
     (mount.path / "other.md").write_text(NEW)
     assert [operation for operation, _ in changes(mount)] == ["deleted", "created"]
 
 
+@pytest.mark.slow
 def test_a_loop_of_saves_stays_one_memory(mount: Editing, memory: Path) -> None:
     before = mount.id_of("notes.md")
     for number in range(5):
@@ -228,6 +240,7 @@ def test_a_shells_redirection_never_stores_the_empty_version(mount: Editing, mem
     assert mount.versions_of("notes.md") == [OLD, "one\n", "one\ntwo\n"]
 
 
+@pytest.mark.slow
 def test_what_a_crash_leaves_in_between_is_in_the_history(mount: Editing, memory: Path) -> None:
     memory.unlink()
     mount.kill()

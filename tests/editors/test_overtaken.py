@@ -57,12 +57,14 @@ def test_the_event_names_both_writers(mount: Editing, memory: Path) -> None:
     assert [event["overtaken_version"], event["version"]] == versions[-2:]
 
 
+@pytest.mark.slow
 def test_an_edit_at_the_port_is_overtaken_as_well(mount: Editing, memory: Path) -> None:
     write_while_open(mount, memory, "str_replace", path="/memories/notes.md", oldText="old", newText="older")
     assert mount.versions_of("notes.md") == [OLD, "the older line\n", NEW]
     assert [event["code"] for event in mount.events()] == ["OVERTAKEN"]
 
 
+@pytest.mark.slow
 def test_a_save_after_reading_the_newest_version_overtakes_nothing(mount: Editing, memory: Path) -> None:
     mount.execute("create", path="/memories/notes.md", text=FOREIGN)
     eventually(memory.read_text, FOREIGN)
@@ -72,6 +74,7 @@ def test_a_save_after_reading_the_newest_version_overtakes_nothing(mount: Editin
     assert mount.events() == []
 
 
+@pytest.mark.slow
 def test_a_change_before_the_first_write_is_what_is_written_to(mount: Editing, memory: Path) -> None:
     with open_fd(memory, os.O_WRONLY | os.O_APPEND) as fd:
         mount.execute("create", path="/memories/notes.md", text=FOREIGN)
@@ -81,6 +84,7 @@ def test_a_change_before_the_first_write_is_what_is_written_to(mount: Editing, m
     assert mount.events() == []
 
 
+@pytest.mark.slow
 def test_a_foreign_deletion_is_answered_by_making_it_again(mount: Editing, memory: Path) -> None:
     write_while_open(mount, memory, "delete", path="/memories/notes.md")
     eventually(lambda: mount.stored().get("notes.md"), NEW)
@@ -97,6 +101,7 @@ def test_a_foreign_rename_leaves_both(mount: Editing, memory: Path) -> None:
     eventually(mount.listing, {"notes.md", "moved.md", "below", "below/other.md"})
 
 
+@pytest.mark.slow
 def test_a_foreign_removal_of_the_directory(mount: Editing) -> None:
     memory = mount.path / "below/other.md"
     write_while_open(mount, memory, "delete", path="/memories/below")
@@ -104,6 +109,7 @@ def test_a_foreign_removal_of_the_directory(mount: Editing) -> None:
     assert memory.read_text() == NEW
 
 
+@pytest.mark.slow
 def test_a_foreign_rename_of_the_directory(mount: Editing) -> None:
     memory = mount.path / "below/other.md"
     write_while_open(mount, memory, "rename", oldPath="/memories/below", newPath="/memories/above")
@@ -120,6 +126,7 @@ def test_two_editors_that_do_not_lock_last_close_wins(mount: Editing, memory: Pa
     assert mount.versions_of("notes.md")[0] == OLD
 
 
+@pytest.mark.slow
 def test_a_replacement_of_a_version_never_seen_is_told_of(mount: Editing, memory: Path) -> None:
     """An editor that replaces has opened the memory before; which version it saw cannot be known."""
     (mount.path / "notes.md.tmp").write_text(NEW)

@@ -55,6 +55,7 @@ def test_the_store_keeps_it_while_its_name_is_away(mount: Editing, memory: Path,
     assert operations(mount) == []
 
 
+@pytest.mark.slow
 def test_without_a_new_file_it_is_deleted_in_two_seconds(editing: MakeEditing) -> None:
     mount = editing(files={"notes.md": OLD})
     (mount.path / "notes.md").rename(mount.path / "notes.md~")
@@ -75,6 +76,7 @@ def test_a_new_file_carries_the_memory_on(mount: Editing, memory: Path, backup: 
     assert mount.stored()["notes.md"] == NEW
 
 
+@pytest.mark.slow
 def test_an_old_descriptor_stays_with_the_backup(mount: Editing, memory: Path) -> None:
     """microsoft/WSL#1615: a rename away while another handle was open lost the file."""
     with open_fd(memory, os.O_RDONLY) as fd:
@@ -85,6 +87,7 @@ def test_an_old_descriptor_stays_with_the_backup(mount: Editing, memory: Path) -
     assert mount.stored()["notes.md"] == NEW
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_still_open_writes_into_the_backup(mount: Editing, memory: Path) -> None:
     with open_fd(memory, os.O_WRONLY | os.O_APPEND) as fd:
         memory.rename(mount.path / "notes.md~")
@@ -93,6 +96,7 @@ def test_a_writer_that_is_still_open_writes_into_the_backup(mount: Editing, memo
     assert mount.stored()["notes.md"] == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["new file", "replacement"])
 def test_the_new_file_has_the_memorys_mode(order: str, mount: Editing, memory: Path) -> None:
     memory.chmod(0o640)
@@ -123,6 +127,7 @@ def test_a_changed_backup_coming_back_is_a_version(mount: Editing, memory: Path,
     assert mount.stored()["notes.md"] == NEW
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["unmount", "SIGTERM", "crash"])
 def test_an_end_in_between_leaves_the_old_memory(
     end: str, mount: Editing, memory: Path, backup: Path
@@ -138,6 +143,7 @@ def test_an_end_in_between_leaves_the_old_memory(
     assert backup.read_text() == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [600.0, 0.3])
 def test_a_change_from_elsewhere_brings_it_back(seconds: float, editing: MakeEditing) -> None:
     mount = editing(files={"notes.md": OLD}, constants={"memfs.mount.renames:PARKED_SECONDS": seconds})
@@ -271,6 +277,7 @@ def test_the_port_still_has_it(mount: Editing, memory: Path, backup: Path) -> No
     assert error.code is ErrorCode.ALREADY_EXISTS
 
 
+@pytest.mark.slow
 def test_a_name_whose_heir_is_given_up_late_is_a_deletion_all_the_same(editing: MakeEditing) -> None:
     mount = editing(files={"notes.md": OLD}, constants={"memfs.mount.renames:PARKED_SECONDS": 0.3})
     memory = mount.path / "notes.md"

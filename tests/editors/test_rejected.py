@@ -30,6 +30,7 @@ def listed(mount: Editing) -> list[Path]:
     return sorted((mount.path / ".memfs/rejected").iterdir())
 
 
+@pytest.mark.slow
 def test_a_refused_copy_is_found_again(mount: Editing, tmp_path: Path) -> None:
     """It is what arrived: cp gave up with the first write that was refused."""
     (tmp_path / "big.md").write_bytes(BIG)
@@ -60,6 +61,7 @@ def test_a_save_refused_at_its_end_is_kept_as_a_whole(mount: Editing) -> None:
     assert (mount.path / "notes.md").read_text() == OLD
 
 
+@pytest.mark.slow
 def test_what_a_program_writes_after_the_refusal_is_kept_too(mount: Editing) -> None:
     """FeatherPad, l3afpad and Python's collector do not look at what write(2) says.
 
@@ -73,6 +75,7 @@ def test_what_a_program_writes_after_the_refusal_is_kept_too(mount: Editing) -> 
     assert (mount.path / "notes.md").read_text() == OLD
 
 
+@pytest.mark.slow
 def test_a_program_that_begins_again_is_not_refused_for_what_it_gave_up(mount: Editing) -> None:
     with open_fd(mount.path / "notes.md", os.O_WRONLY) as fd:
         assert errno_of(lambda: os.ftruncate(fd, 70_000)) == errno.EFBIG
@@ -84,6 +87,7 @@ def test_a_program_that_begins_again_is_not_refused_for_what_it_gave_up(mount: E
     assert mount.rejected() == []
 
 
+@pytest.mark.slow
 def test_it_comes_back_by_a_copy(mount: Editing) -> None:
     (mount.path / "notes.md.tmp").write_bytes(b"caf\xe9\n")
     assert errno_of(lambda: (mount.path / "notes.md.tmp").rename(mount.path / "notes.md")) == errno.EILSEQ
@@ -105,6 +109,7 @@ def test_it_is_private_and_read_only(mount: Editing) -> None:
     assert errno_of(lambda: kept.rename(mount.path / "back.md")) in (errno.EROFS, errno.EXDEV)
 
 
+@pytest.mark.slow
 def test_it_stays_over_a_restart_and_is_said_in_the_events(mount: Editing) -> None:
     errno_of(lambda: (mount.path / "notes.md").write_bytes(b"\xff"))
     eventually(lambda: len(listed(mount)), 1)
@@ -119,6 +124,7 @@ def test_it_stays_over_a_restart_and_is_said_in_the_events(mount: Editing) -> No
     assert listed(mount) == []
 
 
+@pytest.mark.slow
 def test_what_nobody_wrote_is_not_kept(mount: Editing) -> None:
     assert errno_of(lambda: os.truncate(mount.path / "notes.md", 70_000)) == errno.EFBIG
     assert errno_of(lambda: (mount.path / "photo.png").write_bytes(b"x")) == errno.EINVAL

@@ -130,6 +130,7 @@ def test_one_file_has_a_limit(here: Path) -> None:
         assert os.fstat(fd).st_size == MAX_FILE_BYTES
 
 
+@pytest.mark.slow
 def test_all_together_have_a_limit_which_what_goes_leaves_room_in(editing: MakeEditing) -> None:
     mount = editing(files={"notes.md": "old\n"})
     for number in range(MAX_TOTAL_BYTES // MAX_FILE_BYTES):
@@ -146,6 +147,7 @@ def test_all_together_have_a_limit_which_what_goes_leaves_room_in(editing: MakeE
     assert errno_of(lambda: (mount.path / "over.tmp").write_bytes(b"x")) == errno.ENOSPC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["unmount", "crash"])
 def test_it_is_there_again_after(end: str, editing: MakeEditing) -> None:
     mount = editing()
@@ -168,6 +170,7 @@ def test_it_is_there_again_after(end: str, editing: MakeEditing) -> None:
     assert mount.scratch() == []
 
 
+@pytest.mark.slow
 def test_directories_links_and_odd_names_are_there_again(editing: MakeEditing) -> None:
     mount = editing()
     (mount.path / "below").mkdir()
@@ -185,6 +188,7 @@ def test_directories_links_and_odd_names_are_there_again(editing: MakeEditing) -
     assert mount.stored() == {}
 
 
+@pytest.mark.slow
 def test_the_bytes_are_private(editing: MakeEditing) -> None:
     mount = editing()
     (mount.path / "notes.md~").write_bytes(b"secret")

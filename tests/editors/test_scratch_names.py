@@ -75,6 +75,7 @@ def test_a_repository_or_a_trash_is_refused(name: str, depth: str, shared: Editi
     assert (event["operation"], event["path"], event["errno"]) == ("mkdir", shared.port_path(place), "EPERM")
 
 
+@pytest.mark.slow
 def test_further_programs_can_be_named(editing: MakeEditing) -> None:
     mount = editing(options={"more_scratch": [r"draft-\d+", r".*\.xyz"]})
     for name in ("draft-12", "notes.xyz"):

@@ -107,6 +107,7 @@ def sit(editing: MakeEditing, terminal: Terminal) -> Sit:
     return take_place
 
 
+@pytest.mark.slow
 @every_program
 def test_each_save_is_one_change_of_the_same_memory(sit: Sit, program: Program) -> None:
     desk = sit(program)
@@ -149,6 +150,7 @@ def test_a_new_memory_is_one_change(sit: Sit, program: Program) -> None:
     assert desk.mount.listing() <= {"fresh.md", "notes.md", *of_fresh}
 
 
+@pytest.mark.slow
 @every_program_at_fault
 @pytest.mark.parametrize("limit", ["max_file_bytes", "max_total_bytes"])
 def test_too_much_is_refused(sit: Sit, program: Program, limit: str) -> None:
@@ -194,6 +196,7 @@ def test_what_is_no_utf8_is_refused(sit: Sit, program: Program) -> None:
     desk.must_find(MARK)
 
 
+@pytest.mark.slow
 @every_program_at_fault
 def test_a_read_only_mount_stays_as_it_is(sit: Sit, program: Program) -> None:
     desk = sit(program)
@@ -212,6 +215,7 @@ def test_a_read_only_mount_stays_as_it_is(sit: Sit, program: Program) -> None:
     assert desk.mount.listing() == {"notes.md"}
 
 
+@pytest.mark.slow
 @every_program_at_fault
 def test_a_failing_store_is_told_of_and_the_next_save_comes_through(sit: Sit, program: Program) -> None:
     desk = sit(program)
@@ -235,6 +239,7 @@ def test_a_failing_store_is_told_of_and_the_next_save_comes_through(sit: Sit, pr
     assert desk.mount.stored().keys() == {"notes.md"}
 
 
+@pytest.mark.slow
 @every_program_at_fault
 def test_the_daemon_is_killed_before_a_save(sit: Sit, program: Program) -> None:
     desk = sit(program)

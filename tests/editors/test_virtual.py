@@ -43,6 +43,7 @@ def test_it_is_reachable_and_not_listed(mount: Editing, own: Path) -> None:
     assert run("find", mount.path, "-name", "status") == ""
 
 
+@pytest.mark.slow
 def test_a_recursive_removal_takes_the_memories_and_not_it(mount: Editing, own: Path) -> None:
     run("sh", "-c", 'rm -r "$0"/*', mount.path)
     assert mount.listing() == set()
@@ -59,6 +60,7 @@ def test_it_is_listed_when_it_is_asked_for(own: Path) -> None:
         assert found.st_size == len((own / name).read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

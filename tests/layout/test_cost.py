@@ -108,6 +108,7 @@ def test_a_longer_string_costs_in_proportion(
     assert steps[1] <= steps[0] * len(long) / len(short) * 1.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
 def test_a_million_characters_are_no_obstacle(shape: Callable[[int], str]) -> None:
     text = shape(1 << 20)

@@ -62,6 +62,7 @@ def test_utimens_is_honoured(here: Path, name: str) -> None:
     assert (status.st_atime_ns, status.st_mtime_ns) == (1_000_000_001, 2_000_000_002)
 
 
+@pytest.mark.slow
 def test_a_time_set_before_the_close_is_stored_with_the_file(mounting: Mounting) -> None:
     """As ``cp -p`` and ``tar`` do it."""
     mounted = mounting()
@@ -72,6 +73,7 @@ def test_a_time_set_before_the_close_is_stored_with_the_file(mounting: Mounting)
     assert (mounted.path / "a.md").stat().st_mtime_ns == 2_000_000_002
 
 
+@pytest.mark.slow
 def test_the_time_of_a_write_survives_a_remount(mounting: Mounting) -> None:
     mounted = mounting()
     with open_fd(mounted.path / "a.md", os.O_WRONLY | os.O_CREAT) as fd:

@@ -111,6 +111,7 @@ class TestSocket:
         mount.stop()
         assert not (state_of(mount) / SOCKET).exists()
 
+    @pytest.mark.slow
     def test_the_socket_of_a_killed_mount_is_replaced(self, mounting: Mounting) -> None:
         mount = mounting()
         mount.kill()
@@ -118,6 +119,7 @@ class TestSocket:
         mount.start()
         assert stats(mount)["pid"] == mount.pid
 
+    @pytest.mark.slow
     def test_a_hung_mount_is_waited_for_in_bounded_time(self, mount: Mounted) -> None:
         os.kill(mount.pid, signal.SIGSTOP)
         try:

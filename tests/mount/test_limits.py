@@ -180,6 +180,7 @@ class TestRefused:
         assert in_another_process("import sys; print(open(sys.argv[1]).read())", str(here / "a.md")) == "old"
         assert close_errno(fd) == errno.EILSEQ
 
+    @pytest.mark.slow
     def test_what_was_refused_does_not_reach_the_store_at_unmount(self, mounting: Mounting) -> None:
         import signal
 
@@ -224,6 +225,7 @@ class TestEviction:
             write(mounted.path / name, name[0] * 400)
         eventually(lambda: sorted(os.listdir(mounted.path)), ["b.md", "c.md"])
 
+    @pytest.mark.slow
     def test_a_file_larger_than_the_scope_is_too_large(self, mounting: Mounting) -> None:
         mounted = mounting(max_total_bytes=1000)
         write(mounted.path / "a.md", "old")
@@ -232,6 +234,7 @@ class TestEviction:
         assert close_errno(fd) == errno.EFBIG
         eventually(lambda: os.listdir(mounted.path), ["a.md"])
 
+    @pytest.mark.slow
     def test_an_evicted_file_that_is_being_written_comes_back_with_its_save(self, mounting: Mounting) -> None:
         mounted = mounting(max_files=2)
         write(mounted.path / "a.md", "old")
@@ -252,6 +255,7 @@ class TestEviction:
             assert os.read(fd, 10) == b"old"
             assert os.fstat(fd).st_nlink == 0
 
+    @pytest.mark.slow
     def test_a_directory_whose_files_were_evicted_stays(self, mounting: Mounting) -> None:
         mounted = mounting(max_files=1)
         (mounted.path / "sub").mkdir()

@@ -249,6 +249,7 @@ class TestArchive:
         write(desk / "kept.md", "newer")
         assert errno_of(lambda: os.rename(kept, desk / "kept.md")) == errno.EEXIST
 
+    @pytest.mark.slow
     def test_the_modes_are_there_after_a_remount(self, small: Mounted) -> None:
         write(small.path / "projects/a.md", "x")
         os.rename(small.path / "projects/a.md", small.path / "archive/a.md")
@@ -304,6 +305,7 @@ class TestEviction:
         assert event["code"] == "EVICTED"
         assert "to make room for /memories/projects/a.md" in event["message"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("door", ["here", "elsewhere"])
     def test_what_leaves_for_a_directory_of_the_archive_goes_to_its_old_name(
         self, mounting: Mounting, door: str
@@ -339,6 +341,7 @@ class TestEviction:
         eventually(lambda: content(small.path / "areas/inbox/a.md"), "a")
         eventually(lambda: content(archived(small, "projects/b.md")), "b")
 
+    @pytest.mark.slow
     def test_a_reader_goes_on_in_what_has_left(self, small: Mounted) -> None:
         write(small.path / "projects/a.md", "first")
         with open_fd(small.path / "projects/a.md", os.O_RDONLY) as fd:
@@ -346,6 +349,7 @@ class TestEviction:
                 write(small.path / f"projects/{name}.md", "x")
             assert os.read(fd, 100) == b"first"
 
+    @pytest.mark.slow
     def test_a_memory_that_is_being_written_while_it_leaves_is_made_again(self, small: Mounted) -> None:
         first = small.path / "projects/a.md"
         write(first, "old")
@@ -375,6 +379,7 @@ class TestEviction:
         eventually(lambda: content(archived(small, "projects/a.md")), "first")
         eventually(lambda: content(archived(small, "projects/a-2.md")), "second")
 
+    @pytest.mark.slow
     def test_an_archive_that_is_full_refuses_the_write_and_keeps_its_bytes(self, mounting: Mounting) -> None:
         mounted = mounting(eviction="archive", max_total_bytes=6, max_archive_bytes=1)
         write(mounted.path / "a.md", "123")

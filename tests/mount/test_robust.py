@@ -8,6 +8,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.mount.conftest import Mounting
 from tests.mount.harness import Mounted, errno_of, eventually, write
 
@@ -32,6 +34,7 @@ def descend(directory: Path, name: str, most: int) -> int:
         os.close(here)
 
 
+@pytest.mark.slow
 def test_scratch_directories_are_no_deeper_than_a_path_is_long(mounting: Mounting) -> None:
     mounted = mounting()
     write(mounted.path / "a.md", "a")

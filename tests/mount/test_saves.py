@@ -233,6 +233,7 @@ class TestHeldOpen:
             assert quick.text(quick.path / "a.md") == "old content"
         assert quick.text(quick.path / "a.md") == "new content"
 
+    @pytest.mark.slow
     def test_a_save_that_has_just_begun_is_not_committed_half(self, mounting: Mounting) -> None:
         quick = mounting(constants={"memfs.mount.session:APPEND_SECONDS": 1.5})
         write(quick.path / "a.md", "the old content")

@@ -298,6 +298,7 @@ MUTANTS_OF_RULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS + MUTANTS_OF_RULES, ids=lambda mutant: mutant.__name__)
 def test_the_kit_finds_a_store_that(mutant: type[Model]) -> None:
     cases = [case for case in conformance_cases if bool(case.rules) == (mutant in MUTANTS_OF_RULES)]

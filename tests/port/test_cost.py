@@ -148,6 +148,7 @@ ARCHIVING: dict[str, Command] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ARCHIVING.values(), ids=ARCHIVING.keys())
 def test_the_cost_of_a_command_does_not_grow_with_the_archive(command: Command) -> None:
     """But for the logarithm of the number of files that were archived under the same name."""

@@ -87,6 +87,7 @@ def test_upkeep_may_run_beside_writers_and_readers(tmp_path: Path) -> None:
         assert texts(memory)[COUNTER] == "count 200\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DURABLE)
 @pytest.mark.parametrize("modes", [("durable", "durable", "durable"), ("durable", "relaxed", "relaxed")])
 def test_processes_lose_nothing_of_each_other(fast_path: Path, modes: tuple[str, ...], kind: str) -> None:

@@ -321,6 +321,7 @@ def test_an_open_reader_holds_the_last_step_back(pair: tuple[Memory, SqliteStore
     assert SECRET.encode() not in everything(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_a_reader_held_back_is_done_by_whoever_closes_the_store_next(
     pair: tuple[Memory, SqliteStore], tmp_path: Path
 ) -> None:

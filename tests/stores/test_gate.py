@@ -73,6 +73,7 @@ def test_a_view_waits_for_no_writer(tmp_path: Path) -> None:
             assert texts(memory) == {A: "x"}
 
 
+@pytest.mark.slow
 def test_a_holder_that_was_stopped_fails_others_for_a_while_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def until(done: threading.Event, work: Callable[[], object]) -> Callable[[], Non
     return once
 
 
+@pytest.mark.slow
 def test_the_log_of_a_durable_writer_is_bounded_while_another_reads(tmp_path: Path) -> None:
     done, sizes = threading.Event(), []
     with open_pair(tmp_path)[0] as writer, open_pair(tmp_path)[0] as reader:
@@ -62,6 +63,7 @@ def test_the_log_of_a_durable_writer_is_bounded_while_another_reads(tmp_path: Pa
     assert sizes[0] < 5_000_000
 
 
+@pytest.mark.slow
 def test_the_log_of_a_relaxed_writer_is_bounded_by_upkeep_in_a_worker(tmp_path: Path) -> None:
     done, sizes = threading.Event(), []
     with open_pair(tmp_path, relaxed=True)[0] as writer, open_pair(tmp_path, relaxed=True)[0] as reader:
@@ -73,6 +75,7 @@ def test_the_log_of_a_relaxed_writer_is_bounded_by_upkeep_in_a_worker(tmp_path: 
     assert sizes[0] < 16_000_000
 
 
+@pytest.mark.slow
 def test_the_log_of_a_relaxed_writer_is_bounded_where_nobody_calls_for_upkeep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

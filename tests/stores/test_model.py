@@ -56,7 +56,7 @@ def directory(path: Path, policy: Policy) -> Memory:
     [
         pytest.param(simple, None, id="simple"),
         pytest.param(sqlite, None, id="sqlite"),
-        pytest.param(sqlite, 1, id="sqlite, soon loading anew"),
+        pytest.param(sqlite, 1, id="sqlite, soon loading anew", marks=pytest.mark.slow),
         pytest.param(directory, None, id="directory", marks=pytest.mark.slow),
         pytest.param(git, None, id="git", marks=pytest.mark.slow),
         pytest.param(git, 1, id="git, soon loading anew", marks=pytest.mark.slow),

@@ -195,6 +195,7 @@ def test_who_comes_between_is_not_overwritten(workspace: Workspace, monkeypatch:
     assert workspace.memory.stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_nothing_half_made(workspace: Workspace) -> None:
     old = os.urandom(1 << 20) * 24
     (workspace.path / "MEMORY.md").write_bytes(old)

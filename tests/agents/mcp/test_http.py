@@ -138,6 +138,7 @@ def test_a_token_that_is_not_its_users_alone_is_refused(shell: Shell, tmp_path: 
         assert server.status(Authorization="Bearer a token of some length") == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [

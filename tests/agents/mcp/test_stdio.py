@@ -82,6 +82,7 @@ def test_sigterm_ends_it_at_once_and_with_no_word(shell: Shell) -> None:
         assert server.stdout.read() == server.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_sigterm_ends_it_at_once_while_nobody_reads_the_answers(shell: Shell) -> None:
     with shell.start("mcp") as server:
         assert server.stdin is not None
@@ -106,6 +107,7 @@ def readable(pipe: IO[bytes] | None) -> int:
     return waiting[0]
 
 
+@pytest.mark.slow
 def test_half_of_a_surrogate_pair_is_answered(shell: Shell) -> None:
     with shell.start("mcp") as server:
         assert server.stdin is not None

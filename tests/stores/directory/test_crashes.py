@@ -11,6 +11,7 @@ import pytest
 from tests.stores.directory.dying import SCENARIOS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_crash_at_any_step_leaves_all_or_nothing(scenario: str, fast_path: Path) -> None:
     command = [sys.executable, "-m", "tests.stores.directory.dying", scenario, str(fast_path / "folder")]

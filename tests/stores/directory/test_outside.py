@@ -335,6 +335,7 @@ def test_what_a_program_writes_into_a_file_that_was_replaced_meanwhile_is_kept(f
         assert kept.read_text() == "first and theirs, late"
 
 
+@pytest.mark.slow
 def test_two_processes_and_an_editor_agree_in_the_end(fast_path: Path) -> None:
     code = """
 import sys

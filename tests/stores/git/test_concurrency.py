@@ -29,6 +29,7 @@ with memory:
 """
 
 
+@pytest.mark.slow
 def test_processes_lose_nothing_of_each_other_nor_of_a_pusher(repository: Path, place: Path) -> None:
     with open_pair(repository, ENDLESS)[0] as memory:
         must(memory, "create", path=COUNTER, text="count 0\n")
@@ -64,6 +65,7 @@ def test_processes_lose_nothing_of_each_other_nor_of_a_pusher(repository: Path, 
     assert damage_of(repository) == ""
 
 
+@pytest.mark.slow
 def test_who_never_wins_is_told_so(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A git program that moves the reference between every look at it and every swap."""
     memory, store = open_pair(repository)

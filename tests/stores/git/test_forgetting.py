@@ -61,6 +61,7 @@ def write_with_secret(memory: Memory, path: str = A) -> int:
     return version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [A, C])
 @pytest.mark.parametrize("form", ["loose", "packed", "both"])
 def test_a_redacted_content_is_in_no_object(
@@ -300,6 +301,7 @@ def test_nothing_is_pruned_and_the_size_is_told(pair: tuple[Memory, GitStore]) -
     assert use.since_ns == list(memory.history())[-1].time_ns
 
 
+@pytest.mark.slow
 def test_writers_go_on_while_a_version_is_redacted(pair: tuple[Memory, GitStore], repository: Path) -> None:
     memory, _ = pair
     version = write_with_secret(memory)

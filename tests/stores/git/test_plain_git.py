@@ -172,6 +172,7 @@ def test_a_push_that_lost_the_race_is_refused_by_git(repository: Path, place: Pa
         assert texts(memory) == {A: "y"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [

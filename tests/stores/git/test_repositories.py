@@ -136,6 +136,7 @@ def test_scopes_lie_on_references_of_their_own(repository: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_commit_costs_the_same_with_many_files(repository: Path) -> None:
     def objects_of_one_commit() -> int:
         before = sum(len(names) for _, _, names in os.walk(repository / "objects"))
