@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memfs.places import default_store, memfs_mount_above, resolve
+from memfs.places import default_store, expanded, memfs_mount_above, resolve
 from memfs.port.change import Actor
 from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.listing import Listing, Unlisted
@@ -258,7 +258,7 @@ def _needing_pygit2() -> Iterator[None]:
 def _parsed(url: str | None) -> tuple[str, Path, str | None]:
     """The kind of a store, its path, and for ``git:`` the reference, None where the URL names none."""
     if url is None:
-        return "sqlite", Path(resolve(str(default_store()))), None
+        return "sqlite", _placed(lambda: str(default_store())), None
     kind, colon, path = url.partition(":")
     if colon and kind == "simple":
         if path:
@@ -277,10 +277,18 @@ def _parsed(url: str | None) -> tuple[str, Path, str | None]:
                 ref = git_reference(name)
         if not path or "\0" in path:
             raise OpenError(ErrorCode.INVALID_ARGUMENT, f"Name the store's directory, as in {kind}:PATH.")
-        return kind, Path(resolve(os.path.expanduser(path))), ref
+        return kind, _placed(lambda: expanded(path)), ref
     raise OpenError(
         ErrorCode.INVALID_ARGUMENT, f"The store must be one of {KINDS}; this one is none of them."
     )
+
+
+def _placed(path: Callable[[], str]) -> Path:
+    """The directory that *path* finds, free of links; OpenError where no home is known to find it in."""
+    try:
+        return Path(resolve(path()))
+    except OSError as error:
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, f"The store has no place: {error.strerror}.") from error
 
 
 def git_reference(name: str) -> str:

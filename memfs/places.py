@@ -16,6 +16,29 @@ FILESYSTEM_TYPE = "fuse.memfs"
 _MOST_LINKS = 40  # the kernel's own bound
 
 
+def home() -> Path:
+    """The user's home directory: ``$HOME``, or what the system's list of users has where that names none.
+
+    Raises OSError where neither does.
+    """
+    named = os.environ.get("HOME", "")
+    if named.startswith("/"):
+        return Path(named)
+    import pwd
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise OSError(errno.ENOENT, "no home directory is known for this user; set HOME") from None
+
+
+def expanded(path: str) -> str:
+    """*path* with a home in the place of ``~`` or ``~user`` at its beginning."""
+    if path == "~" or path.startswith("~/"):
+        return f"{home()}{path[1:]}"
+    return os.path.expanduser(path)
+
+
 def data_directory() -> Path:
     """The user's stores: ``$XDG_DATA_HOME/memfs``, by default ``~/.local/share/memfs``."""
     return _base("XDG_DATA_HOME", ".local/share") / "memfs"
@@ -144,7 +167,7 @@ def write_private(file: Path, text: str) -> None:
 def _base(variable: str, fallback: str) -> Path:
     named = os.environ.get(variable, "")
     # The specification: a relative path in these variables is invalid and to be ignored.
-    return Path(named) if named.startswith("/") else Path.home() / fallback
+    return Path(named) if named.startswith("/") else home() / fallback
 
 
 def _link_target(path: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status, status_of
 from memfs.opening import open_with
+from memfs.places import expanded
 from memfs.port.change import Change
 from memfs.port.importing import plan_import
 from memfs.port.names import ROOT, path_error
@@ -71,7 +71,7 @@ def run(options: Namespace) -> int:
 
 
 def _source(options: Namespace, kind: str, limits: Limits) -> Source:
-    path = Path(os.path.expanduser(getattr(options, kind)))
+    path = Path(expanded(getattr(options, kind)))
     if kind in ("dir", "tar"):
         from memfs.transfer.sources import from_folder, from_tar
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import json
-import os
 from argparse import Namespace
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from memfs.cli.running import State, recorded, recorded_at, state_of, states
 from memfs.cli.streams import write
 from memfs.cli.texts import on_one_line
 from memfs.mount.lifecycle import is_mounted
-from memfs.places import memfs_mount_above, resolve
+from memfs.places import expanded, memfs_mount_above, resolve
 
 SHOWN_BEFORE_NEW_ONES = 10
 
@@ -82,7 +81,7 @@ def _chosen(directory: str | None) -> list[State]:
     """The mount that is named, else the one that one is in, else the only one that is up, else all."""
     everything = list(states())
     if directory is not None:
-        wanted: str | None = resolve(os.path.expanduser(directory))
+        wanted: str | None = resolve(expanded(directory))
     else:
         up = [mount.mountpoint for mount in recorded() if is_mounted(mount.mountpoint)]
         wanted = memfs_mount_above(resolved(".")) or (up[0] if len(up) == 1 else None)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from pathlib import Path
 
 from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
 from memfs.opening import git_reference, open_with
-from memfs.places import memfs_mount_above, resolve
+from memfs.places import expanded, memfs_mount_above, resolve
 
 
 def run(options: Namespace) -> int:
@@ -19,7 +18,7 @@ def run(options: Namespace) -> int:
         raise Complaint("Name one of --git, --tar and --dir.", Status.USAGE)
     if options.ref is not None and options.git is None:
         raise Complaint("--ref is for --git.", Status.USAGE)
-    target = Path(resolve(os.path.expanduser(named[0])))
+    target = Path(resolve(expanded(named[0])))
     mount = memfs_mount_above(str(target))
     if mount is not None:
         raise Complaint(f"{target} lies inside the memfs mount {mount}; name a place outside of it.")

@@ -16,7 +16,14 @@ from memfs.cli.configuration import DEFAULT, Found, Settings, configured, file_o
 from memfs.cli.settings import MOUNTPOINT, SETTINGS
 from memfs.cli.systemd import TEMPLATE, UserManager, quoted, template
 from memfs.opening import canonical_url
-from memfs.places import config_directory, make_private, read_ordinary, state_directory, write_private
+from memfs.places import (
+    config_directory,
+    expanded,
+    make_private,
+    read_ordinary,
+    state_directory,
+    write_private,
+)
 
 _DIRECTORIES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
@@ -128,7 +135,7 @@ def _toml_value(key: str, value: Any) -> str:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path))
+    return os.path.abspath(expanded(path))
 
 
 # --- the units -----------------------------------------------------------------------------------
@@ -159,7 +166,9 @@ def write_units(manager: UserManager, name: str) -> None:
     write_private(_template_record(), template())
     own = {variable: os.environ.get(variable, "") for variable in _DIRECTORIES}
     unknown = {
-        variable: path for variable, path in own.items() if path and path != manager.environment.get(variable)
+        variable: path
+        for variable, path in own.items()
+        if path.startswith("/") and path != manager.environment.get(variable)  # a relative one counts nowhere
     }
     if unknown:
         lines = [f"Environment={quoted(f'{variable}={path}')}" for variable, path in unknown.items()]

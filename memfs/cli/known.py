@@ -5,7 +5,6 @@ Nothing here asks a mount or opens a store.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from memfs.cli.configuration import DEFAULT, Settings, configured, configured_na
 from memfs.cli.mount import mountpoint_in
 from memfs.cli.running import Mount, is_served, recorded, recorded_at
 from memfs.mount.lifecycle import is_mounted
-from memfs.places import resolve
+from memfs.places import expanded, resolve
 
 
 class Known(NamedTuple):
@@ -57,7 +56,7 @@ def known_as(name: str) -> list[Known]:
     everything = known_memories()
     found = [memory for memory in everything if memory.name == name]
     if not found:
-        directory = resolve(os.path.expanduser(name))
+        directory = resolve(expanded(name))
         found = [memory for memory in everything if memory.mountpoint == directory]
     if not found:
         names = ", ".join(sorted({memory.title for memory in everything}))

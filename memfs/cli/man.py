@@ -14,6 +14,7 @@ from memfs.cli.complaint import Complaint, Status
 from memfs.cli.parser import EXIT_STATUSES, WHICH_MEMORY, parser_of
 from memfs.cli.terminal import is_terminal
 from memfs.cli.version import version
+from memfs.places import expanded
 
 FILES = (
     ("~/.local/share/memfs/store", "the user's own store ($XDG_DATA_HOME)"),
@@ -31,7 +32,7 @@ def run(options: Namespace) -> int:
     if options.page is not None and options.page not in COMMANDS:
         raise Complaint(f"There is no command '{options.page}'; `memfs --help` lists them.", Status.USAGE)
     if options.to is not None:
-        directory = Path(options.to).expanduser()
+        directory = Path(expanded(options.to))
         directory.mkdir(parents=True, exist_ok=True)
         for name, page in pages():
             (directory / name).write_text(page, encoding="utf-8")

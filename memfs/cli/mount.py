@@ -44,7 +44,7 @@ from memfs.mount.lifecycle import (
     prepare,
     probe,
 )
-from memfs.places import resolve, state_directory
+from memfs.places import expanded, resolve, state_directory
 
 if TYPE_CHECKING:
     from memfs.port.memory import Memory
@@ -87,7 +87,7 @@ def _run(options: Namespace) -> int:
 def mountpoint_in(settings: Settings) -> str:
     """The directory to mount on: as somebody has set it, or what suits the memory; free of links."""
     chosen = settings.get("mountpoint") or mountpoint_of(settings.name)
-    return default_mountpoint() if chosen is None else resolve(os.path.expanduser(chosen))
+    return default_mountpoint() if chosen is None else resolve(expanded(chosen))
 
 
 def configured_mountpoint(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import time
 from argparse import Namespace
@@ -17,7 +16,7 @@ from memfs.cli.running import State, states
 from memfs.cli.streams import write
 from memfs.mount.rejected import Rejected, RejectedFile
 from memfs.opening import open_with
-from memfs.places import resolve
+from memfs.places import expanded, resolve
 from memfs.port.commands import Create
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.memory import Memory
@@ -106,7 +105,7 @@ def _named(name: str) -> Kept:
 def _list(options: Namespace) -> int:
     found = _everything()
     if options.names:
-        wanted = resolve(os.path.expanduser(options.names[0]))
+        wanted = resolve(expanded(options.names[0]))
         if not any(state.mountpoint == wanted for state in states()):
             raise Complaint(f"{wanted} is not, and was not, a memfs mount of yours.")
         found = [kept for kept in found if kept.state.mountpoint == wanted]

@@ -7,11 +7,12 @@ is decided in ``configuration``.
 
 from __future__ import annotations
 
-import os
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction, _ArgumentGroup
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memfs.places import expanded
 
 if TYPE_CHECKING:
     from memfs.mount.sockets import Address
@@ -180,7 +181,7 @@ def _address(text: str) -> Address:
 
     kind, _, path = text.partition(":")
     if kind == "unix" and path.startswith(("/", "~")):
-        return Address(os.path.expanduser(path))
+        return Address(expanded(path))
     if kind == "127.0.0.1" and re.fullmatch(r"[1-9][0-9]{0,4}", path) and int(path) < 1 << 16:
         return Address(port=int(path))
     raise WrongValue(f"{text!r} is neither unix:/PATH nor 127.0.0.1:PORT")
@@ -232,7 +233,7 @@ def _directory_fault(path: str) -> str | None:
 
 
 def _not_fixed(path: str) -> str | None:
-    return None if os.path.expanduser(path).startswith("/") else "the path is relative; begin it with / or ~"
+    return None if expanded(path).startswith("/") else "the path is relative; begin it with / or ~"
 
 
 def _expressions_fault(expressions: tuple[str, ...]) -> str | None:

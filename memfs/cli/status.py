@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from argparse import Namespace
 from typing import Any
@@ -17,7 +16,7 @@ from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, c
 from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
 from memfs.mount.lifecycle import Health, is_mounted, own_report, probe
-from memfs.places import resolve
+from memfs.places import expanded, resolve
 from memfs.port.memory import Memory
 
 WATCH_SECONDS = 2.0
@@ -34,7 +33,7 @@ _COLOURS = {Health.ALIVE: GREEN, Health.DEAD: RED, Health.HUNG: RED, Health.DENI
 
 def run(options: Namespace) -> int:
     """Show one memory or all of them; 0 if each that is mounted answers."""
-    wanted = None if options.directory is None else resolve(os.path.expanduser(options.directory))
+    wanted = None if options.directory is None else resolve(expanded(options.directory))
     if not options.watch:
         found = _memories(wanted)
         print(_in_json(found, indent=2) if options.json else _screen(found))

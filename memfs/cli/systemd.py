@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memfs.cli.complaint import Complaint
+from memfs.places import expanded, home
 
 TEMPLATE = "memfs@.service"
 COMMAND = "%h/.local/bin/memfs"
@@ -35,7 +36,7 @@ class UserManager(NamedTuple):
     def unit_directory(self) -> Path:
         """Where the user's own units are."""
         named = self.environment.get("XDG_CONFIG_HOME", "")
-        return (Path(named) if named.startswith("/") else Path.home() / ".config") / "systemd/user"
+        return (Path(named) if named.startswith("/") else home() / ".config") / "systemd/user"
 
     def drop_in_of(self, name: str) -> Path:
         """What is added to the unit of one memory."""
@@ -112,7 +113,7 @@ def _own_command() -> str:
         if found is None:
             return f"{quoted(sys.executable)} -m memfs"
         called = os.path.abspath(found)
-    return COMMAND if called == os.path.expanduser("~/.local/bin/memfs") else quoted(called)
+    return COMMAND if called == expanded("~/.local/bin/memfs") else quoted(called)
 
 
 def _user() -> str:

@@ -12,7 +12,7 @@ from memfs.cli.complaint import Complaint, Status
 from memfs.cli.mount import configured_mountpoint
 from memfs.cli.running import is_served, recorded, recorded_at, strike
 from memfs.mount.lifecycle import Busy, Health, MountpointError, detach, holders, is_mounted, probe
-from memfs.places import memfs_mount_above, resolve
+from memfs.places import expanded, memfs_mount_above, resolve
 
 BUSY_SECONDS = 1.0
 """How long to try again where a program is just leaving."""
@@ -51,7 +51,7 @@ def _wanted(options: Namespace) -> Iterator[str]:
     if options.all:
         yield from _all()
     elif options.directory is not None:
-        yield resolve(os.path.expanduser(options.directory))
+        yield resolve(expanded(options.directory))
     elif options.process is not None:
         # A service's: what is configured may have changed, or be wrong, since it was mounted.
         yield from (mount.mountpoint for mount in recorded() if str(mount.pid) == options.process)

@@ -8,7 +8,7 @@ import stat
 import sys
 
 from memfs.cli.complaint import Complaint, Status
-from memfs.places import memfs_mount_above, resolve
+from memfs.places import expanded, memfs_mount_above, resolve
 from memfs.workspace import ensure_memory, log
 
 
@@ -34,7 +34,7 @@ def workspace_store(store: str | None, makes: bool = True) -> str:
     kind, _, path = (store or "").partition(":")
     if kind != "directory" or not path.strip("/") or "\0" in path:
         raise Complaint("--workspace goes with the workspace's folder: --store directory:PATH.", Status.USAGE)
-    holder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
+    holder, name = os.path.split(os.path.abspath(expanded(path)))
     workspace = os.path.join(resolve(holder), name)
     mount = memfs_mount_above(workspace)
     if mount is not None:

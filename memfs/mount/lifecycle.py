@@ -19,7 +19,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TypeVar
 
-from memfs.places import FILESYSTEM_TYPE, memfs_mount_above, mount_points, resolve
+from memfs.places import FILESYSTEM_TYPE, expanded, memfs_mount_above, mount_points, resolve
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def default_mountpoint() -> str:
         else:
             own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
             usable = own and os.access(preferred, os.W_OK)
-    return preferred if usable else resolve(os.path.expanduser("~/memories"))
+    return preferred if usable else resolve(expanded("~/memories"))
 
 
 def prepare(mountpoint: str) -> bool:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from memfs.agents.integrate import jsonc, toml
+from memfs.places import home
 
 Entry = dict[str, Any]
 
@@ -46,21 +47,21 @@ class Program(NamedTuple):
 
 def _claude_file() -> Path:
     directory = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(directory) if directory else Path.home()) / ".claude.json"
+    return (Path(directory) if directory else home()) / ".claude.json"
 
 
 def _codex_file() -> Path:
     directory = os.environ.get("CODEX_HOME")
-    return (Path(directory) if directory else Path.home() / ".codex") / "config.toml"
+    return (Path(directory) if directory else home() / ".codex") / "config.toml"
 
 
 def _cursor_file() -> Path:
-    return Path.home() / ".cursor" / "mcp.json"
+    return home() / ".cursor" / "mcp.json"
 
 
 def _opencode_file() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME", "")
-    directory = (Path(base) if base.startswith("/") else Path.home() / ".config") / "opencode"
+    directory = (Path(base) if base.startswith("/") else home() / ".config") / "opencode"
     names = ("opencode.jsonc", "opencode.json")  # it reads both, the first one last
     return next((file for name in names if os.path.lexists(file := directory / name)), directory / names[-1])
 

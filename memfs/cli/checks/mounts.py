@@ -26,7 +26,7 @@ from memfs.mount.lifecycle import (
     times_mounted,
 )
 from memfs.mount.sockets import ask
-from memfs.places import memfs_mount_above, mount_points, resolve, state_directory
+from memfs.places import expanded, memfs_mount_above, mount_points, resolve, state_directory
 
 SETTLE_SECONDS = 3.0
 """How long a mount may take to begin, to end, or to see what another program has committed."""
@@ -79,8 +79,9 @@ def _apparmor(subject: Subject) -> Findings:
     known = subject.known
     if not confines_fusermount(Machine()) or is_mounted(known.mountpoint) or os.geteuid() == 0:
         return
-    home, runtime = os.path.expanduser("~"), os.environ.get("XDG_RUNTIME_DIR", "")
-    allowed = [resolve(place) for place in (home, "/mnt", "/media", "/tmp", runtime) if place]  # noqa: S108
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    places = (expanded("~"), "/mnt", "/media", "/tmp", runtime)  # noqa: S108
+    allowed = [resolve(place) for place in places if place.startswith("/")]
     if any(known.mountpoint.startswith(place + "/") for place in allowed):
         yield ok("AppArmor's rules for fusermount3 allow this place.")
     else:
