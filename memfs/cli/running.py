@@ -140,6 +140,15 @@ def is_served(mountpoint: str) -> bool:
     return False
 
 
+def is_stopped(mount: Mount) -> bool:
+    """Whether the daemon of *mount* is held, by SIGSTOP or a debugger, so that nothing is answered."""
+    try:
+        status = Path(f"/proc/{mount.pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return status.rpartition(b")")[2].split()[0] in (b"T", b"t")
+
+
 def record(mount: Mount) -> None:
     """Enter *mount* in the list. Call it with the lock held."""
     write_private(make_directory_of(mount.mountpoint) / _RECORD, json.dumps(mount._asdict()))

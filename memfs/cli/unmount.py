@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import suppress
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.mount import configured_mountpoint
-from memfs.cli.running import is_served, recorded, recorded_at, strike
+from memfs.cli.running import Mount, is_served, is_stopped, recorded, recorded_at, strike
 from memfs.mount.lifecycle import Busy, Health, MountpointError, detach, holders, is_mounted, probe
 from memfs.places import expanded, memfs_mount_above, resolve
 
@@ -18,6 +20,8 @@ BUSY_SECONDS = 1.0
 """How long to try again where a program is just leaving."""
 END_SECONDS = 60.0
 LAZY_SECONDS = 2.0
+STOPPED_SECONDS = 3.0
+"""How long a daemon that is stopped may take to go on when it is told to."""
 
 
 def run(options: Namespace) -> int:
@@ -69,9 +73,10 @@ def _all() -> list[str]:
 def _unmount(mountpoint: str, lazy: bool) -> str:
     """Unmount *mountpoint* and wait for its daemon; what to say about it."""
     mount = recorded_at(mountpoint)
+    if not is_mounted(mountpoint) and not is_served(mountpoint):
+        raise Complaint(_not_mounted(mountpoint))
+    goes_on = _let_go_on(mountpoint, mount)
     if not is_mounted(mountpoint):
-        if not is_served(mountpoint):
-            raise Complaint(_not_mounted(mountpoint))
         _wait_for_end(mountpoint, END_SECONDS)  # somebody else has unmounted it, or it only begins
         return f"Unmounted {mountpoint}."
     dead = mount is not None and not is_served(mountpoint) and probe(mountpoint) is Health.DEAD
@@ -82,7 +87,36 @@ def _unmount(mountpoint: str, lazy: bool) -> str:
     if lazy and not _has_ended(mountpoint, LAZY_SECONDS):
         return f"Detached {mountpoint}; its daemon ends when the last program closes its files."
     _wait_for_end(mountpoint, END_SECONDS)
-    return f"Unmounted {mountpoint}."
+    return f"Unmounted {mountpoint}{goes_on}."
+
+
+def _let_go_on(mountpoint: str, mount: Mount | None) -> str:
+    """Have a daemon that is stopped go on, so that it stores what is left; what to add about that.
+
+    One that stays stopped, as in a debugger, is killed, for nothing else would end those that wait for it.
+    """
+    if mount is None or not is_served(mountpoint) or not is_stopped(mount):
+        return ""
+    deadline = time.monotonic() + STOPPED_SECONDS
+    while is_stopped(mount):
+        if time.monotonic() > deadline:
+            _send(mount, signal.SIGKILL)
+            _has_ended(mountpoint, STOPPED_SECONDS)
+            if is_mounted(mountpoint):
+                detach(mountpoint, lazy=True)
+            strike(mountpoint)
+            raise Complaint(
+                f"{mountpoint} is unmounted, but its daemon, process {mount.pid}, was stopped and did not "
+                "go on, so it was killed; what it had not stored is lost."
+            )
+        _send(mount, signal.SIGCONT)
+        time.sleep(0.02)
+    return f"; its daemon, process {mount.pid}, was stopped, and has gone on to store what was left"
+
+
+def _send(mount: Mount, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(mount.pid, number)
 
 
 def _detach(mountpoint: str, lazy: bool) -> None:

@@ -268,6 +268,7 @@ def test_a_dead_mount_can_be_taken_away(shell: Shell, place: Place) -> None:
     assert shell("status", "--json").json["mounts"] == []
 
 
+@pytest.mark.slow
 def test_a_hung_mount_hangs_nobody(shell: Shell, place: Place) -> None:
     place.mount()
     (place.directory / "notes.md").write_text("kept")
@@ -297,6 +298,48 @@ def test_unmount_returns_when_all_that_was_written_is_stored(shell: Shell, place
     assert len(shell("view").done().splitlines()) == 20
     assert shell("view", "19.md").done() == "x" * 19
     assert shell("status", "--json").json["mounts"] == []
+
+
+def test_a_daemon_that_was_stopped_goes_on_for_its_end(shell: Shell, place: Place) -> None:
+    place.mount()
+    (place.directory / "a.md").write_text("kept")
+    daemon = place.daemon
+    os.kill(daemon, signal.SIGSTOP)
+    assert shell("unmount", str(place.directory)).done() == (
+        f"Unmounted {place.directory}; its daemon, process {daemon}, was stopped, "
+        "and has gone on to store what was left.\n"
+    )
+    assert not place.is_mounted
+    assert not place.is_served
+    assert shell("view", "a.md").done() == "kept"
+
+
+HOLD = """
+import ctypes, sys
+assert ctypes.CDLL(None, use_errno=True).ptrace(16, int(sys.argv[1]), None, None) == 0  # PTRACE_ATTACH
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_a_daemon_that_does_not_go_on_is_killed_and_its_mount_taken_away(shell: Shell, place: Place) -> None:
+    place.mount()
+    daemon = place.daemon
+    debugger = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(daemon)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert debugger.stdout is not None
+        assert debugger.stdout.readline() == b"held\n"
+        sentence = shell("unmount", str(place.directory)).refusal()
+    finally:
+        debugger.communicate()
+    assert f"process {daemon}, was stopped and did not go on, so it was killed" in sentence
+    assert not place.is_mounted
+    assert shell("status", "--json").json["mounts"] == []
+    place.mount()
+    assert place.answers
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,12 +6,11 @@ import json
 import os
 import shlex
 import time
-from pathlib import Path
 from typing import Any
 
 from memfs.cli.checks.finding import Check, Finding, Findings, Subject, broken, ok, warning
 from memfs.cli.checks.machine import Machine, confines_fusermount
-from memfs.cli.running import is_served, log_of, recorded, strike
+from memfs.cli.running import is_served, is_stopped, log_of, recorded, strike
 from memfs.mount.lifecycle import (
     Busy,
     Health,
@@ -139,19 +138,12 @@ def _settles(mountpoint: str) -> bool:
 
 def _hung(subject: Subject) -> Finding:
     mount = subject.known.mount
-    if mount is not None and _process_state(mount.pid) in ("T", "t"):
+    if mount is not None and is_stopped(mount):
         return broken(
             f"The daemon of {mount.mountpoint} (process {mount.pid}) is stopped; programs wait for it.",
             f"kill -CONT {mount.pid}",
         )
     return broken(str(hung(subject.known.mountpoint)))
-
-
-def _process_state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
-    except (OSError, IndexError):
-        return ""
 
 
 def _taken_away(mountpoint: str) -> str:
