@@ -268,10 +268,16 @@ def _undo(parser: ArgumentParser) -> None:
 def _redact(parser: ArgumentParser) -> None:
     parser.add_argument(
         "names",
-        nargs="+",
+        nargs="*",
         metavar="PATH@VERSION",
         help="not what the memory holds now: change or delete that first",
     )
+    parser.add_argument(
+        "--text-from",
+        metavar="FILE",
+        help="all versions, refused saves and temporary files that have the text in FILE (-: standard input)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     _declare_json(parser, "what was done")
     _declare_memory(parser)
     _declare_change(parser)
@@ -575,7 +581,8 @@ COMMANDS = {
     "undo": Row("memfs.cli.undo", "take the last change back; undone again, it is redone",
                 "memfs undo --reason 'that was another project'", _undo),
     "redact": Row("memfs.cli.redact", "take the bytes of versions out of history and disk, for good",
-                  "memfs redact notes.md@41 notes.md@42 --reason 'a password'", _redact),
+                  "memfs redact notes.md@41 notes.md@42 --reason 'a password'\n"
+                  "  memfs redact --text-from - --dry-run", _redact),
     "prune": Row("memfs.cli.prune", "forget old versions; by itself memfs keeps 90 days, then 20 each",
                  "memfs prune --keep-days 30 --keep-versions 5", _prune),
     "search": Row("memfs.cli.search", "the passages that have some words, the best first",

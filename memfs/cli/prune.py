@@ -7,6 +7,7 @@ from argparse import Namespace
 
 from memfs.cli.choose import choose_with_rules
 from memfs.cli.complaint import Complaint, Status
+from memfs.cli.elapsed import elapsed
 from memfs.opening import open_with
 from memfs.port.keeping import Retention
 
@@ -17,7 +18,8 @@ def run(options: Namespace) -> int:
         raise Complaint("Say what to keep: --keep-days N, --keep-versions N, or both.", Status.USAGE)
     chosen, rules = choose_with_rules(options)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
-        forgotten = memory.prune(Retention(options.keep_days, options.keep_versions))
+        with elapsed("memfs prune"):
+            forgotten = memory.prune(Retention(options.keep_days, options.keep_versions))
         use = memory.history_use()
     size = 0 if use is None else use.size
     if options.json:

@@ -228,9 +228,12 @@ class Memory:
         Also of one that has left: those it left with. Raises StoreError, which is
         :class:`~memfs.port.errors.NotKept` where there is no such version (any more).
         """
+        return self.read_record(self.find(path, version))
+
+    def find(self, path: str, version: int) -> Record:
+        """The record of the change *version* of the memory that is or was at *path*. Raises StoreError."""
         require(text_fault(path) or version_fault(version))
-        record = find_version(self._store, self._fresh(), path, version)
-        return self._store.read(record.id, version)
+        return find_version(self._store, self._fresh(), path, version)
 
     def gone(self, path: str = ROOT) -> Iterator[Record]:
         """The newest record of each memory that has left, by path; only of those last at or below *path*.
@@ -335,10 +338,13 @@ class Memory:
         Their records stay. Raises StoreError, and does nothing then: NotKept where there is no such
         version, and also where it is what a memory holds now. May wait.
         """
-        require(reason_fault(reason) or versions_fault(versions))
-        scope = self._fresh()
-        found = [find_version(self._store, scope, path, version) for path, version in versions]
-        named = list(dict.fromkeys((record.id, record.version) for record in found))
+        require(versions_fault(versions))
+        return self.redact_records([self.find(*each) for each in versions], reason=reason)
+
+    def redact_records(self, records: Sequence[Record], *, reason: str = "") -> Redaction:
+        """As :meth:`redact`, also for memories whose path is another's by now."""
+        require(reason_fault(reason))
+        named = list(dict.fromkeys((record.id, record.version) for record in records))
         return self._keeper().redact(named, Origin(time.time_ns(), self.actor, reason))
 
     def unfinished_redaction_ns(self) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +14,7 @@ import apsw
 import pytest
 
 from memfs.search import Index
-from tests.cli.conftest import SECONDS, Place, Shell, eventually
+from tests.cli.conftest import SECONDS, Place, Shell, Terminal, eventually
 
 SECRET = "the password is correct-horse\n"
 
@@ -24,6 +27,7 @@ def test_a_version_is_redacted_and_says_so(shell: Shell) -> None:
     assert "/memories/a.md@4 holds the same bytes" in done.err
     assert shell("redact", "a.md@4", "--json").json == {
         "redacted": [{"path": "/memories/a.md", "version": 4}], "pending": False, "same": [], "dropped": [],
+        "left": [],
     }  # fmt: skip
     assert "was redacted by" in shell("show", "a.md@2").refusal(1)
     assert shell("show", "a.md@1").done() == "first\n"
@@ -75,6 +79,65 @@ def test_a_version_in_a_repository_is_redacted(shell: Shell) -> None:
     assert "keeps every version" in shell("prune", "--keep-days", "1", *store).refusal(3)
 
 
+KEY = "sk-4242424242"
+
+
+def test_a_text_is_taken_out_of_every_version_that_has_it(shell: Shell) -> None:
+    for text in ("clean\n", f"a: 1\nkey: {KEY}\n", f"more\nkey: {KEY}\n", "clean again\n"):
+        shell("create", "a.md", text).done()
+    shell("rename", "a.md", "b.md").done()
+    shell("create", "a.md", f"{KEY} in one that leaves").done()
+    shell("delete", "a.md").done()
+    shell("create", "a.md", "in its place").done()
+    would = shell("redact", "--text-from", "-", "--dry-run", text=f"{KEY}\n").done()
+    assert would.splitlines() == [f"Would redact /memories/a.md@{version}." for version in (2, 3, 6)]
+    assert files_with(shell, KEY.encode())
+    done = shell("redact", "--text-from", "-", "--reason", "a key", text=f"{KEY}\n").done()
+    assert done == would.replace("Would redact", "Redacted")
+    assert not files_with(shell, KEY.encode())
+    assert shell("show", "b.md@1").done() == "clean\n"
+    assert [shell("view", name).done() for name in ("a.md", "b.md")] == ["in its place", "clean again\n"]
+    again = shell("redact", "--text-from", "-", text=KEY).done()
+    assert again == "Nothing that memfs keeps of this memory has it.\n"
+
+
+def test_where_a_text_has_to_stay_is_told(shell: Shell, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(f"-- begin --\n{KEY} of ada\n{KEY} of bob\n-- end --\n")
+    shell("create", "a.md", key.read_text()).done()
+    shell("create", "a.md", f"my {KEY} of bob").done()
+    shell("create", "a.md", key.read_text(), "--reason", "as ada has it").done()
+    done = shell("redact", "--text-from", str(key))
+    assert (done.status, done.out) == (1, "Redacted /memories/a.md@1.\n")
+    assert done.err.splitlines() == [
+        "memfs: /memories/a.md has it now; take it out of there, and run this again.",
+        "memfs: /memories/a.md@2 has a line of it, and not all; memfs redact /memories/a.md@2 takes it out.",
+    ]
+    shell("create", "a.md", "clean", "--reason", f"{KEY} was in it").done()
+    done = shell("redact", "--text-from", "-", "--json", text=KEY)
+    assert (done.status, done.json["left"]) == (1, ["The reason of version 5 has it, and reasons stay."])
+    assert {each["version"] for each in done.json["redacted"]} == {2, 3}
+
+
+def test_what_is_too_short_or_unclear_takes_nothing_out(shell: Shell) -> None:
+    shell("create", "a.md", "short\n").done()
+    shell("create", "a.md", "clean\n").done()
+    assert "fewer than 8" in shell("redact", "--text-from", "-", text="short\n").refusal(2)
+    assert "one of them" in shell("redact", "a.md@1", "--text-from", "-", text=KEY).refusal(2)
+    assert "one of them" in shell("redact").refusal(2)
+    assert shell("show", "a.md@1").done() == "short\n"
+
+
+def test_a_text_that_a_person_types_is_not_shown(shell: Shell) -> None:
+    for text in (KEY, "clean"):
+        shell("create", "a.md", text).done()
+    with Terminal(shell, *shell.command("redact", "--text-from", "-")) as terminal:
+        terminal.until(b"it is not shown")
+        os.write(terminal.master, f"{KEY}\n".encode())
+        terminal.until(b"Redacted /memories/a.md@1.")
+        assert KEY.encode() not in terminal.shown
+
+
 @contextmanager
 def reader(shell: Shell) -> Iterator[None]:
     """A program that reads the database, and takes its time."""
@@ -116,6 +179,34 @@ def test_a_mount_ends_what_was_held_back_while_nobody_writes(shell: Shell, place
         assert "pending" in shell("redact", "/memories/a.md@1").err
         assert files_with(shell, b"correct-horse")
     eventually(lambda: not files_with(shell, b"correct-horse"))
+
+
+@pytest.mark.slow
+def test_a_file_with_some_lines_only_is_named_with_what_removes_it(shell: Shell, place: Place) -> None:
+    place.mount("--max-file-bytes", "100")
+    kept = "a line that stays for ever\n"
+    (place.directory / "a.md").write_text(kept)
+    (place.directory / "a.md").write_text(f"{kept}the first secret line\nthe second secret line\n")
+    (place.directory / ".a.md.swp").write_bytes(b"vim\0the second secret line\0a line that stays for ever")
+    (place.directory / "b.md~").write_text(kept)
+    with suppress(OSError):
+        (place.directory / "big.md").write_text("the first secret line\n" + "x" * 200)
+    (place.directory / "a.md").write_text(kept)
+    log = [json.loads(line) for line in shell("log", "/memories/a.md", "--json").out.splitlines()]
+    (version,) = (record["version"] for record in log if record["byteLength"] > 50)
+    done = shell("redact", f"/memories/a.md@{version}")
+    assert (done.status, done.out) == (1, f"Redacted /memories/a.md@{version}.\n")
+    swap, refused = sorted(done.err.splitlines())
+    assert swap == (
+        f"memfs: {place.directory}/.a.md.swp has a line of it, and was left; "
+        f"rm {place.directory}/.a.md.swp removes it."
+    )
+    assert refused.startswith("memfs: the refused save ")
+    command = refused[refused.index("; memfs ") + len("; memfs ") :].removesuffix(" removes it.")
+    shell(*shlex.split(command)).done()
+    (place.directory / ".a.md.swp").unlink()
+    shell("unmount", str(place.directory)).done()
+    assert not files_with(shell, b"secret line")
 
 
 @pytest.mark.slow
