@@ -20,7 +20,6 @@ from memfs.cli.sought import (
     Beside,
     Sought,
     beside_the_store,
-    brings_bytes,
     sought_by_text,
     sought_by_versions,
 )
@@ -28,6 +27,7 @@ from memfs.cli.texts import text_from
 from memfs.cli.versions import at_version
 from memfs.opening import open_with
 from memfs.port.errors import NotKept, PortError
+from memfs.port.history import brings_bytes
 from memfs.port.keeping import Redaction
 from memfs.port.memory import Memory
 from memfs.port.store import Record

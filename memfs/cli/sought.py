@@ -19,7 +19,7 @@ from memfs.cli.running import State, states
 from memfs.mount.lifecycle import is_mounted
 from memfs.mount.rejected import Rejected
 from memfs.port.errors import NotKept
-from memfs.port.history import LEFT
+from memfs.port.history import brings_bytes
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT, extension_error, path_error
 from memfs.port.store import Record
@@ -83,11 +83,6 @@ def sought_by_versions(memory: Memory, records: Iterable[Record]) -> Sought:
             }
     within = {content for content in contents if len(content) >= LEAST_WITHIN}
     return Sought(frozenset(contents), frozenset(within), frozenset(lines))
-
-
-def brings_bytes(record: Record) -> bool:
-    """Whether a memory got bytes with the change of *record*."""
-    return record.operation not in (*LEFT, "redacted") and record.old_path is None
 
 
 def beside_the_store(memory: Memory, chosen: Chosen) -> Iterator[Beside]:

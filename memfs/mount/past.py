@@ -21,7 +21,7 @@ from memfs.mount.nodes import AnyNode, VirtualDirectory, VirtualFile
 from memfs.mount.tree import Tree
 from memfs.port.change import File
 from memfs.port.errors import NotKept, PortError, StoreError
-from memfs.port.history import LEFT
+from memfs.port.history import brings_bytes
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT, extension_of, is_segment
 from memfs.port.store import Record
@@ -181,7 +181,7 @@ class Past:
         ids = [file.id] if file else [left.id for left in self._memory.gone(path) if left.path == path]
         for each in ids:
             for record in self._memory.history_of(each):
-                if record.operation not in LEFT and record.old_path is None:
+                if brings_bytes(record):
                     yield record
 
     def _deleted_in(self, path: str) -> Entries:
@@ -191,12 +191,17 @@ class Past:
         return entries
 
     def _deleted_at(self, path: str) -> Entries:
-        """One entry or none: what was last at *path*, or the directory where something was below it."""
+        """One entry or none: what was last at *path*, or the directory where something was below it.
+
+        None where it was redacted: an empty file would be taken for what it was. What it was earlier is in
+        the history.
+        """
         name = path[path.rfind("/") + 1 :]
         if self._memory.gone_children(path):
             return {name: None}
         left = [record for record in self._memory.gone(path) if record.path == path]
-        return {name: max(left, key=lambda record: record.version)} if left else {}
+        last = max(left, key=lambda record: record.version, default=None)
+        return {} if last is None or last.redacted else {name: last}
 
     def _has_left(self, path: str) -> bool:
         return next(self._memory.gone(path), None) is not None

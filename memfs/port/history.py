@@ -19,6 +19,11 @@ LEFT = ("deleted", "evicted")
 """The operations with which a memory leaves."""
 
 
+def brings_bytes(record: Record) -> bool:
+    """Whether the memory got bytes with the change of *record*: later ones show these, until the next."""
+    return record.operation not in (*LEFT, "redacted") and record.old_path is None
+
+
 def joined(records: Iterable[Record]) -> Iterator[Record]:
     """*records*, newest first, without those that were one save with a later one."""
     first_halves: set[tuple[int, int]] = set()
@@ -88,6 +93,26 @@ def find_version(store: Store, scope: Scope, path: str, version: int) -> Record:
     raise NotKept(f"{path} has no version {version}; the nearest it has: {', '.join(map(str, near))}.")
 
 
+def content_after(store: Store, record: Record) -> bytes:
+    """The bytes that a memory had after the change of *record*.
+
+    Raises NotKept, which names the version that brought them, and the last one before it that is there.
+    """
+    chain = joined(store.history(file_id=record.id))
+    bringing = (each for each in chain if each.version <= record.version and brings_bytes(each))
+    brought = next(bringing, record)
+    try:
+        return store.read(record.id, brought.version)
+    except NotKept as error:
+        kept = next((each for each in bringing if not each.redacted), None)
+        hint = (
+            ""
+            if kept is None
+            else f" `memfs restore {record.path}@{kept.version}` brings back the last kept."
+        )
+        raise NotKept(error.message + hint) from None
+
+
 class Step(NamedTuple):
     """One record of a change, and what its memory was before: None where it was not there.
 
@@ -102,7 +127,7 @@ class Step(NamedTuple):
 def last_change(store: Store, upto: int) -> list[Step]:
     """The last change of files that is no later than the version *upto*; nothing where there is none.
 
-    Raises NotKept where the bytes it took the place of are pruned or redacted.
+    Raises NotKept where the bytes it took the place of are pruned or redacted: of the version that they are.
     """
     change: list[Record] = []
     for record in store.history():
@@ -118,7 +143,7 @@ def _step(store: Store, record: Record) -> Step:
     chain = joined(store.history(file_id=record.id))
     before = next((earlier for earlier in chain if earlier.version < record.version), None)
     if record.operation in LEFT:
-        return Step(record, record, store.read(record.id, record.version))
+        return Step(record, record, content_after(store, record))
     if record.old_path is not None:
         return Step(record, before, None)
     if before is None:
@@ -127,4 +152,4 @@ def _step(store: Store, record: Record) -> Step:
         return Step(record, None, None)
     if before.operation in LEFT:
         return Step(record, None, None)
-    return Step(record, before, store.read(record.id, before.version))
+    return Step(record, before, content_after(store, before))

@@ -31,7 +31,7 @@ from memfs.port.commands import Command, Rename, View, parse_command, reason_in
 from memfs.port.difference import difference
 from memfs.port.errors import ErrorCode, NotKept, PortError, StoreError, UnsafeStorage
 from memfs.port.expected import Expected, parse_expected, unexpected, unexpected_last
-from memfs.port.history import find_version, history_at, joined, last_change
+from memfs.port.history import content_after, find_version, history_at, joined, last_change
 from memfs.port.keeping import HistoryUse, Keeper, Redacting, Redaction, Retention
 from memfs.port.names import ROOT, path_error, reason_fault
 from memfs.port.plan import Plan, plan
@@ -293,7 +293,7 @@ class Memory:
             if isinstance(record, PortError):
                 return record
             error = unexpected(scope, place_of(scope, record, to), wanted, self.read)
-            return error or plan_restore(scope, record, self.read_record(record), now_ns, to)
+            return error or plan_restore(scope, record, content_after(self._store, record), now_ns, to)
 
         return self.perform("restore", planner, actor, reason=reason).result
 

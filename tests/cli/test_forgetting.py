@@ -138,6 +138,27 @@ def test_a_text_that_a_person_types_is_not_shown(shell: Shell) -> None:
         assert KEY.encode() not in terminal.shown
 
 
+@pytest.mark.parametrize("command", ["prune --keep-versions 1", "redact a.md@1"])
+def test_what_takes_long_says_for_how_long(shell: Shell, command: str) -> None:
+    for text in "12":
+        shell("create", "a.md", text).done()
+    code = (
+        "import sys, time\n"
+        "from memfs.cli import main, progress\n"
+        "from memfs.port.memory import Memory\n"
+        "progress.QUICK_SECONDS = 0.1\n"
+        "def slowly(name):\n"
+        "    quick = getattr(Memory, name)\n"
+        "    setattr(Memory, name, lambda *a, **k: (time.sleep(1.5), quick(*a, **k))[1])\n"
+        "slowly('prune')\n"
+        "slowly('redact_records')\n"
+        f"sys.exit(main({command.split()}))\n"
+    )
+    with Terminal(shell, *shell.command()[:1], "-c", code) as terminal:
+        terminal.until(b"  1 s\x1b[K")
+        terminal.until(b"\r\x1b[K" + (b"Forgot 1" if command.startswith("prune") else b"Redacted"))
+
+
 @contextmanager
 def reader(shell: Shell) -> Iterator[None]:
     """A program that reads the database, and takes its time."""

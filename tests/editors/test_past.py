@@ -191,6 +191,18 @@ def test_what_was_redacted_is_there_for_nobody_who_opens_it_then(mount: Editing,
     assert (history / "kept.md" / redacted).read_bytes() == b""
 
 
+def test_what_left_and_was_redacted_is_not_there_as_an_empty_file(mount: Editing, history: Path) -> None:
+    deleted, kept = mount.path / ".memfs/deleted", mount.path / "kept.md"
+    before = kept.read_text()
+    kept.unlink()
+    assert (deleted / "kept.md").read_text() == before
+    *_, last = names(history / "kept.md")
+    mount.memory.redact([("/memories/kept.md", int(last[:8]))])
+    assert "kept.md" not in os.listdir(deleted)
+    assert errno_of((deleted / "kept.md").stat) == errno.ENOENT
+    assert names(history / "kept.md")[-1].endswith("-redacted.md")
+
+
 @pytest.mark.slow
 def test_an_open_version_stays_readable_and_unused_nodes_are_forgotten(mount: Editing, history: Path) -> None:
     version = history / "kept.md" / names(history / "kept.md")[0]

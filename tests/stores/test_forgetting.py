@@ -275,6 +275,26 @@ def test_renames_and_the_deletion_that_show_the_bytes_are_redacted_with_them(
     assert memory.restore(B, 1).ok
 
 
+def test_what_stands_in_the_way_of_an_undo_is_named_by_its_own_version(
+    pair: tuple[Memory, SqliteStore],
+) -> None:
+    memory, _ = pair
+    must(memory, "create", path=A, text="before")
+    must(memory, "create", path=A, text=SECRET)
+    must(memory, "rename", oldPath=A, newPath=B)
+    must(memory, "create", path=B, text="after")
+    memory.redact([(B, 3)])
+    result = memory.undo()
+    assert result.error is not None
+    assert result.error.message.startswith("Version 2 was redacted by tester with pytest")
+    must(memory, "delete", path=B)
+    memory.redact([(B, 4)])
+    for answer in (memory.undo(), memory.restore(B)):
+        assert answer.error is not None
+        assert answer.error.message.startswith("Version 4 was redacted by tester with pytest")
+        assert answer.error.message.endswith(f"`memfs restore {B}@1` brings back the last kept.")
+
+
 def test_the_present_cannot_be_redacted(pair: tuple[Memory, SqliteStore]) -> None:
     memory, _ = pair
     must(memory, "create", path=A, text=SECRET)
