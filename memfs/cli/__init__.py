@@ -56,7 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("MEMFS_DEBUG"):
             raise
         sentence, status = explain(error)
-        print(f"{_priority()}memfs: {sentence}", file=sys.stderr)
+        from memfs.cli.texts import on_one_line  # it may name what it was given, and that is anybody's data
+
+        shown = "\n".join(map(on_one_line, sentence.split("\n")))
+        print(f"{_priority()}memfs: {shown}", file=sys.stderr)
         return status
 
 

@@ -14,6 +14,9 @@ from memfs.port.names import ROOT, extension_error, path_error
 from memfs.port.receipts import Imported
 from memfs.port.scope import Scope
 
+LATEST_NS = (1 << 63) - 1
+"""The latest time that a store holds, in 2262: an archive or a commit may name any."""
+
 
 class Incoming(NamedTuple):
     """A file to bring in. ``mtime_ns`` is nanoseconds since the epoch, None for the time of the change."""
@@ -43,11 +46,16 @@ def plan_import(scope: Scope, incoming: Sequence[Incoming]) -> Change | Imported
         while (parent := parent[: parent.rfind("/")]) != ROOT:
             directories.add(parent)
         file_id = created_id(scope.version + 1, len(puts))
-        puts.append(Put(file_id, file.path, len(file.content), "created", file.content, file.mtime_ns))
+        puts.append(Put(file_id, file.path, len(file.content), "created", file.content, _time(file)))
     receipt = Imported(tuple(put.path for put in puts), tuple(refused))
     if not puts:
         return receipt
     return _too_much(scope, puts) or Change(puts=tuple(puts), receipt=receipt)
+
+
+def _time(file: Incoming) -> int | None:
+    """When the file was written last, unless no store can hold such a time."""
+    return None if file.mtime_ns is None or abs(file.mtime_ns) > LATEST_NS else file.mtime_ns
 
 
 def _refusal(scope: Scope, file: Incoming, taken: dict[str, None], directories: set[str]) -> PortError | None:

@@ -28,6 +28,8 @@ class Git:
         program = shutil.which("git")
         if program is None:
             raise StoreError("This needs the git program, which is not installed; install git.")
+        if not path.is_dir():
+            raise StoreError(f"{path} is no git repository.")
         self.path = path
         # No variable of a git command that runs memfs may lead elsewhere, and no parent is searched.
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -116,7 +118,10 @@ def make_bare(path: Path) -> Git:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         program = shutil.which("git")
         if program is not None:
-            path.mkdir(parents=True, exist_ok=True)
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
             subprocess.run([program, "init", "-q", "--bare", str(path)], check=True)  # noqa: S603
     return Git(path)
 

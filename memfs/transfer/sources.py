@@ -7,6 +7,7 @@ file to bring in, with the reason. Paths are the port's; whether the port can ho
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import tarfile
@@ -86,9 +87,11 @@ def from_tar(archive: Path, limits: Limits) -> Source:
                     assert stream is not None, "a regular member has bytes"
                     path = f"{ROOT}/{name}"
                     files.pop(path, None)
-                    files[path] = Incoming(path, stream.read(), int(member.mtime * 10**9))
+                    time_ns = int(member.mtime * 10**9) if math.isfinite(member.mtime) else None
+                    files[path] = Incoming(path, stream.read(), time_ns)
     except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(":")
+        # Python's own words for what is wrong in a header say nothing to its owner.
+        words = getattr(error, "strerror", None) or "it is none, or cut short or damaged; fetch it again"
         raise StoreError(f"{archive} cannot be read as a tar: {words}.") from error
     return Source(list(files.values()), left)
 
@@ -129,7 +132,7 @@ def _check_end(tar: tarfile.TarFile) -> None:
     assert tar.fileobj is not None, "it is open"
     tar.fileobj.seek(tar.offset)
     if tar.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
-        raise tarfile.ReadError("it is cut short or damaged; fetch it again")
+        raise tarfile.ReadError("it is cut short or damaged")
 
 
 def _members(tar: tarfile.TarFile) -> list[tuple[tarfile.TarInfo, str]]:

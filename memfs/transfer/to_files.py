@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 from memfs.port.errors import StoreError
@@ -22,10 +23,10 @@ def export_to_directory(memory: Memory, directory: Path) -> int:
         directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
     ):
         raise StoreError(f"{directory} is there already and not empty; name a new directory.")
-    directory.mkdir(parents=True, exist_ok=True)
     scope = memory.snapshot()
     progress = Progress(len(scope), "files")
     try:
+        directory.mkdir(parents=True, exist_ok=True)
         for number, file in enumerate(scope.in_write_order()):
             path = directory / file.path[len(ROOT) + 1 :]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,6 +34,8 @@ def export_to_directory(memory: Memory, directory: Path) -> int:
                 stream.write(memory.read(file))
             os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
             progress.at(number)
+    except OSError as error:
+        raise _cannot_write(directory, error) from error
     finally:
         progress.end()
     return len(scope)
@@ -62,11 +65,15 @@ def export_to_tar(memory: Memory, target: Path) -> int:
         os.link(unfinished, target)
     except FileExistsError:
         raise StoreError(f"{target} is there already; an export never overwrites. Name a new file.") from None
+    except OSError as error:
+        raise _cannot_write(target, error) from error
     finally:
         progress.end()
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # its directory is none, say
+            unfinished.unlink()
     return len(scope)
 
 
-def _is_empty(directory: Path) -> bool:
-    return directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir())
+def _cannot_write(target: Path, error: OSError) -> StoreError:
+    """The refusal, about what the user named: the file that failed may be one of ours, or one of many."""
+    return StoreError(f"{target} cannot be written: {error.strerror}.")

@@ -186,6 +186,41 @@ def test_a_tar_that_is_cut_short_or_damaged_is_refused_as_a_whole(
         from_tar(place / "t.tar", LIMITS)
 
 
+@pytest.mark.parametrize(
+    "junk",
+    [
+        {"GNU.sparse.map": "1,x", "GNU.sparse.size": "4"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"},
+        {"size": "-5"},
+        {"size": "99999999999"},
+    ],
+    ids=str,
+)
+def test_junk_in_the_headers_of_a_tar_is_one_sentence(place: Path, junk: dict[str, str]) -> None:
+    with pytest.raises(StoreError) as refusal:
+        from_tar(tar_with(place, junk), LIMITS)
+    assert refusal.value.message == (
+        f"{place}/junk.tar cannot be read as a tar: it is none, or cut short or damaged; fetch it again."
+    )
+
+
+@pytest.mark.parametrize("time", ["1e400", "nan", "-1e30", "1e30", "nonsense"])
+def test_a_file_of_no_possible_time_is_of_now(memory: Memory, place: Path, time: str) -> None:
+    assert bring_in(memory, from_tar(tar_with(place, {"mtime": time}), LIMITS).files).paths == (A, B)
+    assert texts(memory) == {A: "hi", B: "hi"}
+
+
+def tar_with(place: Path, headers: dict[str, str]) -> Path:
+    """A tar of two files, the first of which has these extended headers."""
+    with tarfile.open(place / "junk.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        for name in ("a.md", "b.md"):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = 2, 1000
+            member.pax_headers = headers if name == "a.md" else {}
+            tar.addfile(member, io.BytesIO(b"hi"))
+    return place / "junk.tar"
+
+
 @pytest.mark.parametrize("name", ["t.tar", "t.tar.gz", "t.tgz", "t.tar.xz"])
 def test_a_tar_brings_a_memory_back_as_it_was(memory: Memory, place: Path, name: str) -> None:
     for path in (C, "/memories/memories/a.md", B):
