@@ -389,11 +389,12 @@ class Saves:
     def _tell_of_overtaking(self, node: FileNode, overtaken: File, version: int) -> None:
         other = self._following.foreign_writer(overtaken)
         path = self._tree.path_of(node)
-        somebody = other.program if other and other.program else "another writer"
+        somebody = (other and " with ".join(filter(None, (other.user, other.program)))) or "another writer"
         self._events.record(
             "OVERTAKEN",
-            f"{path} was changed by {somebody} after it was opened here; "
-            f"this save is version {version}, and version {overtaken.content} is kept in the history.",
+            f"{path} was saved over what {somebody} wrote after it was opened: theirs is version "
+            f"{overtaken.content}, this save version {version}; "
+            f"`memfs diff {path} {overtaken.content} {version}` compares them.",
             operation="write",
             path=path,
             actor=node.writer.actor,

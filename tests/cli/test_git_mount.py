@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -50,6 +52,38 @@ def test_clone_edit_push_while_it_is_mounted(shell: Shell, place: Place, reposit
     log = git(repository, "log", "--format=%an", ref).splitlines()
     assert log.count("Bo") == 3
     assert damage_of(repository) == ""
+
+
+SLOW_EDITOR = """
+import sys
+with open(sys.argv[1], "r+") as file:
+    file.write("FROM")
+    file.flush()
+    print("written")
+    sys.stdin.readline()
+"""
+
+
+def test_a_save_over_what_was_pushed_names_the_two_versions(
+    shell: Shell, place: Place, repository: Path
+) -> None:
+    (place.directory / "notes.md").write_text("from the mount\n")
+    clone = Clone(repository, shell.home / "clone", ref_of(shell))
+    editor = [sys.executable, "-uc", SLOW_EDITOR, str(place.directory / "notes.md")]
+    # A process of its own: each that this one starts would close the file on its way, and so save it.
+    with subprocess.Popen(editor, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"written\n"
+        clone.write("memories/notes.md", "from the clone\n")
+        clone.commit()
+        clone.push()
+        eventually(lambda: '"version": 2' in (place.directory / ".memfs" / "status").read_text())
+        process.communicate(b"\n")
+    event = json.loads(shell("events", "-n", "1", "--json").out)
+    assert "was saved over what Bo with git wrote" in event["message"]
+    assert "theirs is version 2, this save version 3" in event["message"]
+    compare = event["message"].split("`")[1].split()[1:]
+    assert "-from the clone" in shell(*compare, cwd=place.directory).done()
 
 
 def test_a_save_says_which_program_made_it(shell: Shell, place: Place, repository: Path) -> None:

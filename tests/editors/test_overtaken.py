@@ -52,9 +52,15 @@ def test_the_event_names_both_writers(mount: Editing, memory: Path) -> None:
     (event,) = [event for event in mount.events() if event["code"] == "OVERTAKEN"]
     assert (event["path"], event["pid"]) == ("/memories/notes.md", os.getpid())
     assert event["overtaken_program"] == mount.memory.actor.program
-    assert mount.memory.actor.program in event["message"]
     versions = [record.version for record in mount.history() if record.path == "/memories/notes.md"]
     assert [event["overtaken_version"], event["version"]] == versions[-2:]
+    theirs, ours = versions[-2:]
+    user, program, _ = mount.memory.actor
+    assert event["message"] == (
+        f"/memories/notes.md was saved over what {user} with {program} wrote after it was opened: theirs is "
+        f"version {theirs}, this save version {ours}; `memfs diff /memories/notes.md {theirs} {ours}` "
+        "compares them."
+    )
 
 
 @pytest.mark.slow
