@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from memfs.cli.settings import INTEGER, MEMORY, MOUNT, MOUNTPOINT, RULES, SETTINGS, integer
@@ -51,14 +52,22 @@ def _version(text: str) -> int:
 def _moment(text: str) -> datetime:
     from datetime import datetime, timedelta
 
-    if match := re.fullmatch(r"([0-9]{1,6})([mhd])", text):
-        ago = {"m": "minutes", "h": "hours", "d": "days"}[match[2]]
-        return datetime.now().astimezone() - timedelta(**{ago: int(match[1])})
+    now = datetime.now()
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if match := re.fullmatch(r"([0-9]{1,6})([mhdw])", text):
+        ago = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
+        with suppress(OverflowError):
+            return (now - timedelta(**{ago: int(match[1])})).astimezone()
+    if text in ("today", "yesterday"):
+        return (today - timedelta(days=text == "yesterday")).astimezone()
+    if re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", text):
+        return datetime.combine(today, datetime.strptime(text, "%H:%M").time()).astimezone()
     try:
         return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ArgumentTypeError(
-            f"{text!r} is no time such as 2026-11-30, 2026-11-30T10:00, 90m, 12h or 7d"
+            f"{text!r} is no time such as today, yesterday, 10:00, 2026-11-30, 2026-11-30T10:00, 90m, 12h, "
+            "7d or 2w"
         ) from None
 
 
@@ -211,7 +220,10 @@ def _log(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--deleted", action="store_true", help="only memories that have left, each once")
     parser.add_argument(
-        "--since", type=_moment, metavar="WHEN", help="such as 2026-11-30, 2026-11-30T10:00, 90m, 12h or 7d"
+        "--since",
+        type=_moment,
+        metavar="WHEN",
+        help="such as yesterday, 10:00, 2026-11-30, 2026-11-30T10:00, 90m, 12h, 7d or 2w",
     )
     parser.add_argument("--actor", metavar="NAME", help="only changes of this user, program or client")
     parser.add_argument("-n", type=_positive, dest="count", metavar="N", help="the newest N")
@@ -240,7 +252,7 @@ def _show(parser: ArgumentParser) -> None:
 
 
 def _diff(parser: ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH")
+    parser.add_argument("path", metavar="PATH", help="PATH@A is the same as PATH A")
     parser.add_argument("old", nargs="?", type=_version, metavar="A", help="default: the one before B")
     parser.add_argument("new", nargs="?", type=_version, metavar="B", help="default: the newest")
     _declare_memory(parser)

@@ -12,7 +12,7 @@ from difflib import unified_diff
 from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.streams import write
-from memfs.cli.versions import newest
+from memfs.cli.versions import at_version, newest
 from memfs.opening import open_with
 from memfs.port.store import Record
 
@@ -21,8 +21,11 @@ _COLOURS = {"@": "36", "-": "31", "+": "32"}
 
 def run(options: Namespace) -> int:
     """Print how two versions differ: by default the last two."""
-    chosen, rules = choose_with_rules(options, options.path)
-    path = port_path(options.path, chosen)
+    wanted = at_version(options.path)
+    if wanted.version is not None:  # PATH@A [B]
+        options.old, options.new = wanted.version, options.old
+    chosen, rules = choose_with_rules(options, wanted.path)
+    path = port_path(wanted.path, chosen)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         records = {record.version: record for record in memory.history(path)}
         after = options.new if options.new is not None else newest(memory, path).version

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from memfs.cli.complaint import Complaint, Status
 from memfs.port.memory import Memory
 from memfs.port.store import Record
+
+_IN_HISTORY = re.compile(
+    r"(?P<mount>(?:.*/)?)\.memfs/history/(?P<path>.+)/(?P<version>[0-9]{8,18})-[0-9]{4}-[^/]+", re.DOTALL
+)
+_AMONG_DELETED = re.compile(r"(?P<mount>(?:.*/)?)\.memfs/deleted/(?P<path>.+)", re.DOTALL)
 
 
 class At(NamedTuple):
@@ -17,7 +23,14 @@ class At(NamedTuple):
 
 
 def at_version(argument: str) -> At:
-    """``PATH@VERSION`` or ``PATH``; no path of a memory has an ``@``."""
+    """``PATH@VERSION`` or ``PATH``; no path of a memory has an ``@``.
+
+    Also the file in a mount that has the version, or the last content of what has left.
+    """
+    if file := _IN_HISTORY.fullmatch(argument):
+        return At(file["mount"] + file["path"], int(file["version"]))
+    if file := _AMONG_DELETED.fullmatch(argument):
+        return At(file["mount"] + file["path"], None)
     path, at, version = argument.rpartition("@")
     if not at:
         return At(argument, None)

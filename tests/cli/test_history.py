@@ -60,7 +60,11 @@ def test_the_log_by_actor_and_time(notes: Shell) -> None:
     assert columns(notes("log", "--actor", "ann").done()) == [("1", "created")]
     assert len(columns(notes("log", "--since", "1h").done())) == 6
     assert notes("log", "--since", "2999-01-01").refusal(1)
-    assert notes("log", "--since", "yesterday").status == 2
+    for since in ("yesterday", "1w"):
+        assert columns(notes("log", "--since", since, "-n", "1").done()) == [("6", "deleted")]
+    for since in ("today", "00:00"):
+        assert notes("log", "--since", since).status in (0, 1), "midnight may have come since"
+    assert "is no time such as today" in notes("log", "--since", "some day").err
     assert "Nothing is recorded of /memories/none.md" in notes("log", "none.md").refusal(1)
 
 
@@ -114,6 +118,21 @@ def test_two_versions_are_compared_as_patch_takes_it(notes: Shell, tmp_path: Pat
     assert patch.endswith("\\ No newline at end of file\n")
     subprocess.run(["patch", "-s", str(target)], input=patch, text=True, check=True)
     assert target.read_text() == "one\nwithout an end"
+
+
+def test_a_version_is_named_as_the_mount_shows_it(notes: Shell) -> None:
+    version = ".memfs/history/kept.md/00000003-2026-11-30T20.44.13Z-python.md"
+    assert notes("show", version).done() == "one\ntwo\n"
+    assert notes("show", f"/memories/{version}").done() == "one\ntwo\n"
+    assert (
+        notes("diff", version).done()
+        == notes("diff", "kept.md@3").done()
+        == notes("diff", "kept.md", "3").done()
+    )
+    assert notes("diff", version, "3").done() == ""
+    notes("restore", version).done()
+    assert notes("view", "kept.md").done() == "one\ntwo\n"
+    assert notes("restore", ".memfs/deleted/old.md").done() == "Restored /memories/old.md, 10 bytes.\n"
 
 
 def test_a_first_version_is_compared_with_nothing(notes: Shell) -> None:
