@@ -17,7 +17,7 @@
   one is set up for it. ``uninstall``: the end of it all.
 - ``events``, ``eventlog``, ``rejected``: why something was refused, and the bytes of it.
 
-- ``doctor``: what is wrong, by the tables in ``checks``. ``progress``: how far something is.
+- ``doctor``: what is wrong, by the tables in ``checks``.
 - ``completion``, ``man``: for the shell, made from what ``arguments`` says.
 
 Nothing is imported before a command needs it: ``memfs view`` is done in the time others take to load.

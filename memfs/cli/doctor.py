@@ -18,11 +18,11 @@ from memfs.cli.checks.stores import STORE
 from memfs.cli.complaint import Complaint, Status, explain
 from memfs.cli.configuration import name_in
 from memfs.cli.known import Known, known_as, known_memories, refreshed
-from memfs.cli.progress import Progress
 from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, columns, is_terminal, painted
 from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
 from memfs.mount.lifecycle import MountpointError, NoAnswer, in_time
+from memfs.progress import Progress
 
 INDENT = 26
 """Where the sentences begin."""

@@ -16,45 +16,32 @@ import tty
 from types import FrameType
 from typing import IO, Any
 
+from memfs.progress import WIDTH, bar, columns, cut, is_terminal
+
+__all__ = [
+    "BOLD",
+    "DIM",
+    "GREEN",
+    "RED",
+    "YELLOW",
+    "Screen",
+    "bar",
+    "columns",
+    "cut",
+    "is_terminal",
+    "painted",
+]
+
 GREEN, YELLOW, RED, BOLD, DIM = "32", "33", "31", "1", "2"
-WIDTH = 80
-"""Columns, where nobody says how many there are."""
 _INPUT = 0
 _ENTER = "\x1b[?1049h\x1b[?25l"  # the other screen, and no cursor
 _LEAVE = "\x1b[?25h\x1b[?1049l"
-
-
-def is_terminal(stream: IO[str] | None) -> bool:
-    """Whether a person looks at *stream*, on a terminal that can move its cursor."""
-    return stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def columns() -> int:
-    """How wide a line may be."""
-    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
 def painted(text: str, colour: str, stream: IO[str] | None = None) -> str:
     """*text* in a colour, where *stream* (by default standard output) shows colours."""
     shows = is_terminal(sys.stdout if stream is None else stream) and not os.environ.get("NO_COLOR")
     return f"\x1b[{colour}m{text}\x1b[0m" if shows else text
-
-
-def bar(part: float, whole: float, width: int = 20) -> str:
-    """How much *part* is of *whole*, as a bar of *width* characters between brackets."""
-    share = min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
-    filled = round(share * width)
-    if part > 0 and not filled:
-        filled = 1  # a little is not nothing
-    return f"[{'#' * filled}{'.' * (width - filled)}]"
-
-
-def cut(text: str, width: int) -> str:
-    """*text*, at most *width* characters of it; what is left out in the middle shows as an ellipsis."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) // 3
-    return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
 
 
 class Screen:

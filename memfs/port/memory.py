@@ -259,6 +259,10 @@ class Memory:
         """The bytes that a memory had after the change of *record*. Raises StoreError."""
         return self._store.read(record.id, record.version)
 
+    def read_at(self, file_id: int, version: int) -> bytes:
+        """As :meth:`read_record`, by the id of a memory and the version of one of its records."""
+        return self._store.read(file_id, version)
+
     def restore(
         self,
         path: str,

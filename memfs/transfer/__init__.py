@@ -5,7 +5,6 @@
 - ``sources``, ``git_sources``: what other programs have written, read as files to bring in. All of it
   is data of unknown origin: names and sizes are checked, links are not followed.
 - ``program``: the git program, run so that no configuration or hook of a repository takes part.
-- ``progress``: a bar on the terminal.
 
 It knows the port, and of the git store only its formats.
 """

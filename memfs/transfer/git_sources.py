@@ -17,10 +17,10 @@ from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.importing import Incoming
 from memfs.port.names import ROOT
 from memfs.port.policy import Limits
+from memfs.progress import Progress
 from memfs.stores.git.index import HEAD_NAME, Head, Index
 from memfs.stores.git.objects import TreeEntry
 from memfs.transfer.program import Git, Objects
-from memfs.transfer.progress import Progress
 from memfs.transfer.sources import Left, Source, too_large
 
 _FILES = (b"100644", b"100755", b"100664")
@@ -138,7 +138,7 @@ def _read(
 ) -> Source:
     """The files *entries*, in the order of *times*: a key to sort by, and the time of the last change."""
     source = Source([], [])
-    with Progress(len(entries), "files") as progress:
+    with Progress("reading", len(entries), "files") as progress:
         for path in sorted(entries, key=lambda each: (times.get(each, (0, None))[0], each)):
             progress.step()
             mode, oid = entries[path]

@@ -18,7 +18,7 @@ from memfs.port.errors import StoreError
 from memfs.port.importing import Incoming
 from memfs.port.names import ROOT
 from memfs.port.policy import Limits
-from memfs.transfer.progress import Progress
+from memfs.progress import Progress
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -44,23 +44,22 @@ def from_folder(folder: Path, limits: Limits) -> Source:
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise StoreError(f"The folder {folder} cannot be read: {error.strerror}.") from error
-    progress = Progress(0, "files read")
     try:
-        for path, directories, names, descriptor in os.fwalk(".", dir_fd=top, follow_symlinks=False):
-            below = path[2:] + "/" if path != "." else ""
-            for name in sorted(directories):
-                if name.startswith("."):
-                    source.left.append(Left(below + name, "is a hidden directory"))
-                elif stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
-                    source.left.append(Left(below + name, "is a symbolic link"))
-                elif not os.access(name, os.R_OK, dir_fd=descriptor, effective_ids=True):
-                    source.left.append(Left(below + name, "cannot be read: Permission denied"))
-            directories[:] = [name for name in directories if not name.startswith(".")]
-            for name in sorted(names):
-                _read_entry(source, below + name, name, descriptor, limits)
-                progress.step()
+        with Progress("", unit="files read") as progress:
+            for path, directories, names, descriptor in os.fwalk(".", dir_fd=top, follow_symlinks=False):
+                below = path[2:] + "/" if path != "." else ""
+                for name in sorted(directories):
+                    if name.startswith("."):
+                        source.left.append(Left(below + name, "is a hidden directory"))
+                    elif stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                        source.left.append(Left(below + name, "is a symbolic link"))
+                    elif not os.access(name, os.R_OK, dir_fd=descriptor, effective_ids=True):
+                        source.left.append(Left(below + name, "cannot be read: Permission denied"))
+                directories[:] = [name for name in directories if not name.startswith(".")]
+                for name in sorted(names):
+                    _read_entry(source, below + name, name, descriptor, limits)
+                    progress.step()
     finally:
-        progress.end()
         os.close(top)
     source.files.sort(key=lambda file: (file.mtime_ns or 0, file.path))
     return source
@@ -71,7 +70,7 @@ def from_tar(archive: Path, limits: Limits) -> Source:
     left: list[Left] = []
     files: dict[str, Incoming] = {}
     try:
-        with tarfile.open(archive, "r:*") as tar, Progress(0, "files read") as progress:
+        with tarfile.open(archive, "r:*") as tar, Progress("", unit="files read") as progress:
             members = _members(tar)
             _check_end(tar)
             for member, name in members:

@@ -11,7 +11,7 @@ from pathlib import Path
 from memfs.port.errors import StoreError
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
-from memfs.transfer.progress import Progress
+from memfs.progress import Progress
 
 _COMPRESSIONS = {".gz": "gz", ".tgz": "gz", ".bz2": "bz2", ".xz": "xz"}
 
@@ -24,20 +24,18 @@ def export_to_directory(memory: Memory, directory: Path) -> int:
     ):
         raise StoreError(f"{directory} is there already and not empty; name a new directory.")
     scope = memory.snapshot()
-    progress = Progress(len(scope), "files")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for number, file in enumerate(scope.in_write_order()):
-            path = directory / file.path[len(ROOT) + 1 :]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as stream:
-                stream.write(memory.read(file))
-            os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
-            progress.at(number)
+        with Progress("exporting", len(scope), "files") as progress:
+            directory.mkdir(parents=True, exist_ok=True)
+            for file in scope.in_write_order():
+                path = directory / file.path[len(ROOT) + 1 :]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as stream:
+                    stream.write(memory.read(file))
+                os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
+                progress.step()
     except OSError as error:
         raise _cannot_write(directory, error) from error
-    finally:
-        progress.end()
     return len(scope)
 
 
@@ -50,25 +48,24 @@ def export_to_tar(memory: Memory, target: Path) -> int:
     if os.path.lexists(target):
         raise StoreError(f"{target} is there already; an export never overwrites. Name a new file.")
     scope = memory.snapshot()
-    progress = Progress(len(scope), "files")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with (
             unfinished.open("xb") as stream,
             tarfile.open(fileobj=stream, mode=f"w:{_COMPRESSIONS.get(target.suffix, '')}") as tar,  # type: ignore[call-overload]
+            Progress("exporting", len(scope), "files") as progress,
         ):
-            for number, file in enumerate(scope.in_write_order()):
+            for file in scope.in_write_order():
                 member = tarfile.TarInfo(file.path[1:])
                 member.size, member.mtime, member.mode = file.size, file.mtime_ns / 10**9, 0o644
                 tar.addfile(member, io.BytesIO(memory.read(file)))
-                progress.at(number)
+                progress.step()
         os.link(unfinished, target)
     except FileExistsError:
         raise StoreError(f"{target} is there already; an export never overwrites. Name a new file.") from None
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
-        progress.end()
         with suppress(OSError):  # its directory is none, say
             unfinished.unlink()
     return len(scope)

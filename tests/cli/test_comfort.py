@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memfs.cli import man, progress, terminal
+from memfs import progress
+from memfs.cli import man, terminal
 from memfs.cli.arguments import COMMANDS
 from memfs.cli.parser import parse, parser_of
 from tests.cli.conftest import Shell, Terminal
@@ -118,7 +119,7 @@ class TestTerminal:
 class TestProgress:
     STEPS = """
 import sys, time
-from memfs.cli.progress import Progress
+from memfs.progress import Progress
 with Progress("reading", 3) as progress:
     for name in ("one", "two", "three"):
         time.sleep(float(sys.argv[1]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import subprocess
 import tarfile
 
@@ -86,8 +84,8 @@ def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, ki
     source = folder if kind == "dir" else shell.home / "tar"
     code = (
         "import sys\n"
-        "from memfs.transfer import progress\n"
-        "progress.PATIENCE = 0\n"
+        "from memfs import progress\n"
+        "progress.QUICK_SECONDS = 0\n"
         "from memfs.cli import main\n"
         f"sys.exit(main(['import', '--dry-run', '--{kind}', '{source}']))\n"
     )
@@ -99,22 +97,20 @@ def test_an_import_shows_how_far_it_has_read_on_a_terminal_only(shell: Shell, ki
     assert b"1 files read" in terminal.shown
 
 
-@pytest.mark.slow
-def test_a_long_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
+def test_an_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
+    shell("create", "a.md", "x").done()
     code = (
-        "import time\n"
-        "from memfs.transfer import progress\n"
-        "bar = progress.Progress(3, 'changes')\n"
-        "bar.at(1)\n"
-        "time.sleep(progress.PATIENCE + 0.1)\n"
-        "bar.at(2)\n"
-        "bar.end()\n"
+        "import sys\n"
+        "from memfs import progress\n"
+        "progress.QUICK_SECONDS = 0\n"
+        "from memfs.cli import main\n"
+        "sys.exit(main(['export', sys.argv[1], sys.argv[2]]))\n"
     )
     command = [*shell.command()[:1], "-c", code]
-    piped = subprocess.run(command, capture_output=True, env=shell.environment, check=True)
+    piped = subprocess.run(
+        [*command, "--dir", "folder"], capture_output=True, env=shell.environment, cwd=shell.home, check=True
+    )
     assert piped.stderr == b""
-    terminal, inside = pty.openpty()
-    with os.fdopen(terminal, "rb", buffering=0) as screen:
-        subprocess.run(command, stderr=inside, env=shell.environment, check=True)
-        os.close(inside)
-        assert b"2 of 3 changes" in screen.read(4096)
+    with Terminal(shell, *command, "--git", "repository") as terminal:
+        terminal.until(b"Exported 1 change")
+    assert b"1 of 1 changes" in terminal.shown

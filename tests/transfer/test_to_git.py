@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,9 +12,11 @@ from hypothesis import given, settings
 
 from memfs import Limits, Memory, open_memory
 from memfs.port.change import Actor
-from memfs.port.errors import StoreError
+from memfs.port.errors import NotKept, StoreError
 from memfs.port.plan import Joined, Plan, plan_write
+from memfs.port.receiving import kept
 from memfs.port.scope import Scope
+from memfs.port.store import Record
 from memfs.stores.git.index import ref_of
 from memfs.stores.simple import SimpleStore
 from memfs.transfer.to_git import Exported, export_to_git
@@ -33,6 +37,11 @@ def exported(repository: Path, commit: str = REF) -> dict[str, str]:
     """The memories in a commit, as their blobs' texts."""
     names = git(repository, "ls-tree", "-r", "--name-only", commit, "--", "memories").splitlines()
     return {f"/{name}": git(repository, "show", f"{commit}:{name}") for name in names}
+
+
+def changes_of(memory: Memory) -> list[tuple[Record, ...]]:
+    """The whole history."""
+    return kept(memory.records_after(0), memory.snapshot(), memory.read_at).changes
 
 
 def subjects(repository: Path) -> list[str]:
@@ -89,12 +98,44 @@ def test_what_was_exported_in_parts_is_the_memory(session: Session) -> None:
             export(memory, place / "r")
             with open_memory(f"git:{place / 'r'}") as found:
                 mine, theirs = memory.snapshot(), found.snapshot()
-                assert [file._replace(content=0) for file in theirs.in_write_order()] == [
-                    file._replace(content=0) for file in mine.in_write_order()
-                ]
+                assert list(theirs.in_write_order()) == list(mine.in_write_order())
+                assert changes_of(found) == changes_of(memory)
                 assert found.policy == memory.policy
                 assert texts(found) == texts(memory)
         assert damage_of(place / "r") == ""
+
+
+def test_an_export_has_the_whole_history_for_every_command(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="one")
+    must(memory, "create", path=A, text="two")
+    must(memory, "rename", oldPath=A, newPath=B)
+    must(memory, "create", path=C, text="gone")
+    must(memory, "delete", path=C)
+    memory.redact([(B, 1)], reason="a password")
+    export(memory, place / "r")
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert list(found.history()) == list(memory.history())
+        assert found.read_version(B, 2) == b"two"
+        with pytest.raises(NotKept, match="was redacted by"):
+            found.read_version(B, 1)
+        assert found.undo().ok
+        assert texts(found) == {B: "two", C: "gone"}
+    assert "taken out of the history" in git(place / "r", "show", f"{REF}~6:memories/a.md")
+    assert damage_of(place / "r") == ""
+
+
+def test_an_export_needs_no_library(place: Path) -> None:
+    code = (
+        "import sys; sys.modules['pygit2'] = None\n"
+        "from pathlib import Path\n"
+        "from memfs import open_memory\n"
+        "from memfs.transfer.to_git import export_to_git\n"
+        "with open_memory(f'sqlite:{sys.argv[1]}/store') as memory:\n"
+        "    memory.execute({'command': 'create', 'path': '/memories/a.md', 'text': 'x'})\n"
+        "    export_to_git(memory, Path(sys.argv[1], 'r'), sys.argv[2])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(place), REF], check=True)
+    assert subjects(place / "r") == ["created memories/a.md"]
 
 
 def test_an_export_is_a_store_that_goes_on(memory: Memory, place: Path) -> None:
@@ -133,7 +174,7 @@ def test_an_empty_memory_can_be_exported(memory: Memory, place: Path) -> None:
         assert texts(found) == {}
 
 
-def test_two_halves_of_a_save_are_one_commit(memory: Memory, place: Path) -> None:
+def test_two_halves_of_a_save_are_two_commits_and_one_version_in_the_log(memory: Memory, place: Path) -> None:
     def second_half(scope: Scope, now_ns: int) -> Plan:
         return plan_write(scope, A, b"second", now_ns, joined=Joined(1, 2, "modified"))
 
@@ -141,7 +182,11 @@ def test_two_halves_of_a_save_are_one_commit(memory: Memory, place: Path) -> Non
     must(memory, "delete", path=A)
     assert memory.perform("create", second_half).result.ok
     export(memory, place / "r")
-    assert subjects(place / "r") == ["created memories/a.md", "modified memories/a.md"]
+    operations = ["created", "deleted", "modified"]
+    assert subjects(place / "r") == [f"{operation} memories/a.md" for operation in operations]
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert found.versions(A) == memory.versions(A)
+        assert [record.operation for record in found.versions(A)] == ["modified", "created"]
 
 
 def test_a_history_that_is_no_longer_whole_still_ends_in_what_is_there(

@@ -11,12 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memfs.cli.checks.finding import Check, Findings, Subject, broken, ok, warning
-from memfs.cli.progress import Progress
 from memfs.layout import INBOX_DIR
 from memfs.opening import files_of, inspect, is_there, open_with
 from memfs.port.errors import OpenError, StoreError
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT
+from memfs.progress import Progress
 
 if TYPE_CHECKING:
     from memfs.stores.sqlite.inspection import Inspection

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memfs.port.change import Actor, Origin
 from memfs.port.errors import UnsafeStorage
 from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Head
 from memfs.stores.git.objects import TreeEntry, parse_tree
 from memfs.stores.git.recorded import Recorded, message_of, person_of
-from memfs.stores.git.repository import Repository
+
+if TYPE_CHECKING:  # an export needs no libgit2
+    from memfs.stores.git.repository import Repository
 
 GIT = "git"
 """The program that a commit is said to come from where memfs did not make it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from memfs.port.buckets import layout_violation, move_operation
 from memfs.port.change import Change, Commit, Move, Put, PutOperation, Remove, created_id
@@ -14,7 +15,9 @@ from memfs.stores.git.commits import CommitData
 from memfs.stores.git.index import Entry
 from memfs.stores.git.objects import Tree, TreeEntry, parse_tree
 from memfs.stores.git.recorded import Blob, Recorded
-from memfs.stores.git.repository import Repository
+
+if TYPE_CHECKING:  # an export needs no libgit2
+    from memfs.stores.git.repository import Repository
 
 _FILES = (b"100644", b"100755", b"100664")
 _KINDS = {b"120000": "a symbolic link", b"160000": "a submodule"}

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from memfs.port.change import VERSION_BITS, File
@@ -116,6 +117,7 @@ class Index:
         self._page_oids: dict[int, str] = {}
         self._group_oids: dict[int, str] = {}
         self._touched: set[int] = set()
+        self._lines: dict[int, str] = {}
 
     @classmethod
     def load(cls, oid: str | None, read: Callable[[str, str], bytes]) -> Index:
@@ -144,6 +146,7 @@ class Index:
     def drop(self, file_id: int) -> None:
         """Take a file out."""
         del self.entries[file_id]
+        self._lines.pop(file_id, None)
         page = _page_of(file_id)
         self._pages[page].discard(file_id)
         self._touched.add(page)
@@ -189,12 +192,20 @@ class Index:
 
     def _enter(self, file_id: int, entry: Entry) -> None:
         self.entries[file_id] = entry
+        self._lines.pop(file_id, None)
         page = _page_of(file_id)
         self._pages.setdefault(page, set()).add(file_id)
         self._touched.add(page)
 
     def _page_bytes(self, ids: Iterable[int]) -> bytes:
-        return _lines_bytes({str(file_id): _entry_to(self.entries[file_id]) for file_id in sorted(ids)})
+        return _page_from(map(self._line, sorted(ids)))
+
+    def _line(self, file_id: int) -> str:
+        """A file's line, which most commits that write its page find as it was."""
+        line = self._lines.get(file_id)
+        if line is None:
+            line = self._lines[file_id] = _line_of(file_id, _entry_to(self.entries[file_id]))
+        return line
 
 
 class RewrittenPage(NamedTuple):
@@ -223,12 +234,15 @@ def without_bytes(data: bytes, targets: Collection[tuple[int, int]]) -> Rewritte
         if entry is not None and entry.content == content:
             lines[str(file_id)] = _entry_to(entry._replace(blob=REDACTED))
             paths.append(entry.path)
-    return RewrittenPage(_lines_bytes(lines), paths) if paths else None
+    return RewrittenPage(_page_from(starmap(_line_of, lines.items())), paths) if paths else None
 
 
-def _lines_bytes(lines: Mapping[str, list[Any]]) -> bytes:
-    each = [f'"{file_id}": {json.dumps(line)}' for file_id, line in lines.items()]
-    return ("{\n" + ",\n".join(each) + "\n}\n").encode()
+def _page_from(lines: Iterable[str]) -> bytes:
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _line_of(file_id: int | str, entry: list[Any]) -> str:
+    return f'"{file_id}": {json.dumps(entry)}'
 
 
 def _page_of(file_id: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memfs.port.errors import UnsafeStorage
 from memfs.port.policy import Policy
@@ -21,7 +21,9 @@ from memfs.stores.git.foreign import foreign_change
 from memfs.stores.git.index import HEAD_NAME, INDEX_NAME, MEMORIES_NAME, Entry, Head, Index
 from memfs.stores.git.objects import DIRECTORY, FILE, Batch, Tree, TreeEntry, edited
 from memfs.stores.git.recorded import Recorded
-from memfs.stores.git.repository import Repository
+
+if TYPE_CHECKING:  # an export needs no libgit2
+    from memfs.stores.git.repository import Repository
 
 MOST_SPOILT = 500
 """How many commits to look through for the last one that memfs can read."""
