@@ -4,6 +4,7 @@
 - ``opening``: the folder becomes a scope, with rules that have room for what is there.
 - ``store``: the :class:`~memfs.port.store.Store` itself; the history is a ``sqlite`` store's, in ``.meta``.
 - ``placement``, ``steps``: a change carried out in the folder as renames, each of which can be taken back.
+- ``syncing``: the disk's part of that, while the record is prepared.
 - ``pages``: how each file looked when it was last in step with its memory.
 - ``dirt``: where somebody may have changed something, told by inotify.
 - ``outside``: what they changed, as a commit.

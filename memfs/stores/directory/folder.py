@@ -90,11 +90,16 @@ class Folder:
         """Open *path* and its ``.meta``, and make what is missing, for the user alone."""
         self.path = path
         self.root = self.meta = self.staged = -1
+        self._ours: list[tuple[int, str, os.stat_result]] = []
         try:
             self.root = os.open(path, _DIRECTORY | os.O_NOFOLLOW)
             self._device = os.fstat(self.root).st_dev
             self.meta = self._made(self.root, META)
             self.staged = self._made(self.meta, STAGED)
+            self._ours = [
+                (parent, name, os.fstat(opened))
+                for parent, name, opened in ((self.root, META, self.meta), (self.meta, STAGED, self.staged))
+            ]
         except InTheWayError as reason:
             self.close()
             raise StoreError(f"{path}/{META} cannot be used, for it is or holds {reason}.") from None
@@ -110,12 +115,12 @@ class Folder:
 
     def check_meta(self) -> None:
         """Raise UnsafeStorage where ``.meta`` is not the one that was opened: others use what is there."""
-        for parent, name, opened in ((self.root, META, self.meta), (self.meta, STAGED, self.staged)):
+        for parent, name, opened in self._ours:
             try:
                 there = os.stat(name, dir_fd=parent, follow_symlinks=False)
             except FileNotFoundError:
                 there = None
-            if there is None or not os.path.samestat(there, os.fstat(opened)):
+            if there is None or not os.path.samestat(there, opened):
                 raise UnsafeStorage(
                     f"{self.path / META} was removed or replaced while it was open; open the memory again."
                 )
@@ -147,6 +152,11 @@ class Folder:
         """The open directory at *place*; empty is the folder."""
         with self.holder(f"{place}/." if place else ".") as (descriptor, _):
             yield descriptor
+
+    def opened(self, place: str) -> int:
+        """A descriptor of the directory at *place*, which is the caller's."""
+        with self.directory(place) as descriptor:
+            return os.dup(descriptor)
 
     def walk(
         self,
@@ -194,10 +204,11 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, int]:
-        """A new file in ``.meta/staged``, on the disk; its name, which says its inode, and its inode.
+    def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, int, int]:
+        """A new file in ``.meta/staged``: its name, which says its inode, its inode, and a descriptor of it.
 
-        Mode and owner are those of *like*, as far as this user may give them, else this user's alone.
+        The caller has it synced, and closes it. Mode and owner are those of *like*, as far as this user may
+        give them, else this user's alone.
         """
         unfinished = f"{UNFINISHED}{os.urandom(6).hex()}"
         descriptor = os.open(unfinished, _NEW, 0o600, dir_fd=self.staged)
@@ -210,15 +221,13 @@ class Folder:
                 _make_alike(descriptor, made, like)
             name = f"new-{made.st_ino}"
             os.rename(unfinished, name, src_dir_fd=self.staged, dst_dir_fd=self.staged)
-            os.fsync(descriptor)
         except BaseException:
+            os.close(descriptor)
             for leftover in (unfinished, name):
                 with suppress(OSError):
                     os.unlink(leftover, dir_fd=self.staged)
             raise
-        finally:
-            os.close(descriptor)
-        return name, made.st_ino
+        return name, made.st_ino, descriptor
 
     def discard(self, name: str, inode: int | None = None) -> bool:
         """Remove what is called *name* in ``.meta/staged``; False where it is another than *inode*."""
@@ -313,44 +322,64 @@ def read(directory: int, name: str, most: int | None = None) -> Reading | None:
 
     One of more than *most* bytes is :class:`LeftAlone`.
     """
+    descriptor = _opened(directory, name)
+    if descriptor is None:
+        return None
+    try:
+        return read_opened(descriptor, most)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def opened(directory: int, name: str) -> Iterator[int | None]:
+    """A descriptor to read the plain file *name* by, or None where nothing is."""
+    descriptor = _opened(directory, name)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _opened(directory: int, name: str) -> int | None:
     # Looked at first, for to open a FIFO or a device may already do something.
     if _plain(directory, name) is None:
         return None
     try:
-        descriptor = os.open(name, READ, dir_fd=directory)
+        return os.open(name, READ, dir_fd=directory)
     except FileNotFoundError:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM):
             raise LeftAlone("a link" if error.errno == errno.ELOOP else "not readable") from None
         raise
-    try:
-        found = os.fstat(descriptor)
-        check_plain(found)
-        size = found.st_size
-        if most is not None and size > most:
-            raise LeftAlone(f"larger than the {most} bytes a memory may have")
-        content = os.read(descriptor, size + 1)
-        while len(content) != size and (more := os.read(descriptor, _PIECE)):
-            content += more
-        # Not by its name: who takes that away, or puts another file there, changes this one's status too.
-        now = os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
+
+
+def read_opened(descriptor: int, most: int | None = None) -> Reading:
+    """As :func:`read`, from the beginning of a file that is open."""
+    found = os.fstat(descriptor)
+    check_plain(found)
+    size = found.st_size
+    if most is not None and size > most:
+        raise LeftAlone(f"larger than the {most} bytes a memory may have")
+    content = os.read(descriptor, size + 1)
+    while len(content) != size and (more := os.read(descriptor, _PIECE)):
+        content += more
+    # Not by its name: who takes that away, or puts another file there, changes this one's status too.
+    now = os.fstat(descriptor)
     signature = Signature.of(found)
     settled = len(content) == size and now.st_nlink == 1 and Signature.of(now) == signature
     return Reading(signature, content, settled)
 
 
-def is_being_written(directory: int, name: str) -> bool:
+def is_being_written(descriptor: int) -> bool:
     """Whether a program has the file open for writing: the kernel grants no read lease then."""
-    descriptor = os.open(name, READ, dir_fd=directory)
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:  # where leases are not to be had, nobody can tell
         return error.errno == errno.EAGAIN
-    finally:
-        os.close(descriptor)
     return False
 
 

@@ -17,10 +17,12 @@ from memfs.stores.directory.folder import (
     UNFINISHED,
     Folder,
     LeftAlone,
+    Signature,
     is_being_written,
-    look,
+    opened,
     parent_of,
     read,
+    read_opened,
 )
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
@@ -55,6 +57,8 @@ class Placement:
         self._done: list[Step] = []
         self._made: list[str] = []
         self._held: set[str] = set()
+        self._came_out: dict[str, Signature] = {}
+        self._unsynced: int | None = None
 
     def differing(self) -> set[str]:
         """The places of the change that do not look as the pages say."""
@@ -73,7 +77,10 @@ class Placement:
         return differing
 
     def stage(self, origin: Origin) -> list[Step]:
-        """Write what is new to ``.meta/staged``; the steps that are to be taken."""
+        """Write what is new to ``.meta/staged``; the steps that are to be taken.
+
+        Before that, what :meth:`take_unsynced` gives is to be on the disk.
+        """
         change = self._change
         for number, remove in enumerate(change.removes):
             place = place_of(remove.file.path)
@@ -88,13 +95,20 @@ class Placement:
             place = place_of(put.path)
             there = self._status(place) if place in self._replaced else None
             mtime_ns = origin.time_ns if put.mtime_ns is None else put.mtime_ns
-            name, inode = self._folder.stage(put.content, mtime_ns, there)
+            if (before := self.take_unsynced()) is not None:
+                _sync(before)
+            name, inode, self._unsynced = self._folder.stage(put.content, mtime_ns, there)
             kind: steps.Kind = "place" if there is None else "exchange"
             self._steps.append(Step(kind, name, place, "", inode))
         return self._steps
 
+    def take_unsynced(self) -> int | None:
+        """A descriptor, the caller's from here on, of the staged file whose bytes are not on the disk yet."""
+        descriptor, self._unsynced = self._unsynced, None
+        return descriptor
+
     def carry_out(self) -> set[str]:
-        """Take the steps; the directories whose names have changed."""
+        """Take the steps; the directories whose names have changed. What left its place is to be checked."""
         for step in self._steps:
             try:
                 steps.do(self._folder, step, self._made)
@@ -103,9 +117,13 @@ class Placement:
             except FileNotFoundError:
                 raise OvertakenError(step.place) from None
             self._done.append(step)
-            self._check(step)
         touched = {parent_of(place) for step in self._steps for place in step.touched}
         return touched | {parent_of(place) for place in self._made}
+
+    def check(self) -> None:
+        """Make sure that what has left its place is what was expected there."""
+        for step in self._steps:
+            self._check(step)
 
     def record(self) -> None:
         """Bring the pages in step with the folder."""
@@ -129,16 +147,19 @@ class Placement:
             pages.append(page_of(place, put.id, signature, content, digest))
         self._pages.put(pages)
 
-    def finish(self) -> None:
-        """The change stands: let go of what it replaced, and of the directories that it emptied."""
-        for step in self._steps:
-            if step.kind in ("take", "exchange") and step.staged not in self._held:
-                self._folder.discard(step.staged)
+    def finish(self) -> dict[str, Signature]:
+        """The change stands: let go of the directories that it emptied.
+
+        What it replaced, and is to be let go of at leisure: names in ``.meta/staged``, and what is called so.
+        """
         for place in self._leaving:
             self._folder.remove_empty(parent_of(place))
+        return {name: was for name, was in self._came_out.items() if name not in self._held}
 
     def undo(self) -> None:
         """Have the folder as it was."""
+        if (unsynced := self.take_unsynced()) is not None:
+            os.close(unsynced)
         steps.undo(self._folder, self._done)
         for step in self._steps:
             if not step.staged or self._folder.discard(step.staged, step.inode):
@@ -173,7 +194,6 @@ class Placement:
             raise OvertakenError(place) from None
 
     def _check(self, step: Step) -> None:
-        """Whether what has left its place is what was expected there."""
         if step.kind == "place":
             return
         if step.kind == "move":
@@ -183,28 +203,39 @@ class Placement:
             return
         page = self._leaving.get(step.place) or self._replaced[step.place]
         try:
-            self._await_writers(step.staged)
-            there = read(self._folder.staged, step.staged) if page.fresh else None
-            signature = there.signature if there else look(self._folder.staged, step.staged)
+            with opened(self._folder.staged, step.staged) as descriptor:
+                if descriptor is None:
+                    raise OvertakenError(step.place)
+                self._await_writers(descriptor, step.staged)
+                there = read_opened(descriptor) if page.fresh else None
+                signature = there.signature if there else Signature.of(os.fstat(descriptor))
         except LeftAlone:
             raise OvertakenError(step.place) from None
         # Not the ctime: it is that of the rename now.
-        if signature is None or signature[:3] != page.signature[:3]:
+        self._came_out[step.staged] = signature
+        if signature[:3] != page.signature[:3]:
             raise OvertakenError(step.place)
         if there is not None and hashlib.sha256(there.content).digest() != page.digest:
             raise OvertakenError(step.place)
 
-    def _await_writers(self, staged: str) -> None:
+    def _await_writers(self, descriptor: int, staged: str) -> None:
         """Let whoever has the file open finish: it has no name in the folder now, so nobody new comes.
 
         One that stays in a program's hands for longer is kept, and looked at when the folder is opened next.
         """
         end = time.monotonic() + WRITERS_PATIENCE
-        while is_being_written(self._folder.staged, staged):
+        while is_being_written(descriptor):
             if time.monotonic() > end:
                 self._held.add(staged)
                 return
             time.sleep(0.001)
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def place_of(path: str) -> str:

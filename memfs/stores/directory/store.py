@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from memfs.port.change import Actor, Change, Commit, Origin
@@ -24,11 +24,12 @@ from memfs.port.store import Busy, Record, VersionMismatch, Watch
 from memfs.stores.directory import steps
 from memfs.stores.directory.dirt import DirectoryWatch, Dirt, Due
 from memfs.stores.directory.failures import folder_errors
-from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone
+from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone, Signature, look
 from memfs.stores.directory.outside import Outside
 from memfs.stores.directory.pageindex import PageIndex
 from memfs.stores.directory.pages import Pages
 from memfs.stores.directory.placement import OvertakenError, Placement, place_of, sweep
+from memfs.stores.directory.syncing import Syncing
 from memfs.stores.sqlite.database import ScopeFiles
 from memfs.stores.sqlite.store import UPKEEP_EVERY, SqliteStore
 
@@ -58,6 +59,8 @@ class DirectoryStore:
         self._dirt = Dirt(folder)
         self._outside = Outside(folder, self._pages, self._dirt)
         self._index = PageIndex(folder, files)
+        self._syncing = Syncing()
+        self._replaced: dict[str, Signature] = {}
         self._unsynced: set[str] = set()
         self._unsynced_lock = threading.Lock()
         self._theirs_unsynced = False
@@ -146,7 +149,7 @@ class DirectoryStore:
                 self._ledger.sync()
                 self._theirs_unsynced = False
             commit = self._carry_out(placement, change, expected, origin)
-        placement.finish()
+        self._replaced |= placement.finish()
         self._commits_since_upkeep += 1
         self._index.stale = True
         if change.policy is not None:
@@ -168,7 +171,8 @@ class DirectoryStore:
         self._ledger.sync()
 
     def maintain(self) -> None:
-        """The database's upkeep, and the page index."""
+        """The database's upkeep, the page index, and what the last change replaced."""
+        self._let_go()
         self._ledger.maintain()
         self._index.write()
 
@@ -199,6 +203,7 @@ class DirectoryStore:
 
     def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
         """Take the bytes of *versions* out of the history; the folder has but the present ones."""
+        self._let_go()
         return self._ledger.redact(versions, origin)
 
     def unfinished_ns(self) -> int | None:
@@ -221,11 +226,13 @@ class DirectoryStore:
     def close(self) -> None:
         """Bring the page index up to date and close everything."""
         try:
+            self._let_go()
             with suppress(StoreError):
                 self._index.write()
         finally:
             self._index.close()
             self._dirt.close()
+            self._syncing.close()
             self._ledger.close()
             self._folder.close()
 
@@ -271,7 +278,11 @@ class DirectoryStore:
         return is_change
 
     def _carry_out(self, placement: Placement, change: Change, expected: int, origin: Origin) -> Commit:
-        """Stage, rename, record: all of it, or the folder and the record are as they were."""
+        """Stage, rename, record: all of it, or the folder and the record are as they were.
+
+        While the disk takes in the bytes, and then the names, the record is prepared; it counts after both.
+        What the change before this one replaced is removed meanwhile: an unlink may take as long as a sync.
+        """
         ledger, pages = self._ledger, self._pages
         intended = False
         try:
@@ -283,18 +294,22 @@ class DirectoryStore:
                 intended = True
                 ledger.sync()
                 ledger.begin()
+            if (unsynced := placement.take_unsynced()) is not None:
+                self._syncing.begin(unsynced)
+            commit = ledger.write(change, expected, origin)
+            self._let_go()
+            self._syncing.join()
             touched = placement.carry_out()
             if several or self._durable:
-                for place in touched:
-                    self._folder.sync(place)
-                if several:
-                    os.fsync(self._folder.staged)
+                self._begin_sync(touched, several)
             else:
                 with self._unsynced_lock:
                     self._unsynced |= touched
+            placement.check()
             placement.record()
             pages.settle() if intended else None
-            commit = ledger.commit(change, expected, origin)
+            self._syncing.join()
+            ledger.finish(commit)
         except BaseException as error:
             self._take_back(placement, intended)
             if isinstance(error, OvertakenError):
@@ -306,7 +321,31 @@ class DirectoryStore:
             ledger.sync()
         return commit
 
+    def _let_go(self) -> None:
+        """Remove what earlier changes replaced, which the history has."""
+        replaced, self._replaced = self._replaced, {}
+        for name, was in replaced.items():
+            with suppress(OSError, LeftAlone):  # what stays is looked at when the folder is opened next
+                if look(self._folder.staged, name) == was:
+                    os.unlink(name, dir_fd=self._folder.staged)
+
+    def _begin_sync(self, directories: Collection[str], staged: bool) -> None:
+        """Have the names in *directories*, and in ``.meta/staged``, survive a power cut.
+
+        The last of them is under way then, to be joined.
+        """
+        if staged:
+            os.fsync(self._folder.staged)
+        for number, place in enumerate(directories, start=1):
+            if number < len(directories):
+                self._folder.sync(place)
+                continue
+            with suppress(FileNotFoundError, LeftAlone):  # gone meanwhile, and then it is no matter
+                self._syncing.begin(self._folder.opened(place))
+
     def _take_back(self, placement: Placement, intended: bool) -> None:
+        self._syncing.abandon()
+        self._let_go()  # it may have been the room for it that was lacking
         connection = self._ledger.connection
         if connection.in_transaction:
             connection.execute("ROLLBACK")

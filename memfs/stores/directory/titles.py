@@ -16,7 +16,8 @@ _TAG = re.compile(r"<[^>]*>")
 def title_of(place: str, content: bytes) -> str | None:
     """The first heading of a Markdown or HTML page, or None where there is none."""
     if place.endswith((".md", ".txt")):
-        found = _MARKDOWN.search(content)
+        # Most pages that have none are told by this, which is much faster.
+        found = _MARKDOWN.search(content) if b"#" in content else None
         title = _CLOSING.sub("", found[1].decode("utf-8", "replace")) if found else ""
     elif place.endswith((".html", ".htm")):
         import html

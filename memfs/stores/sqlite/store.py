@@ -198,18 +198,26 @@ class SqliteStore:
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One transaction: a row of history for each file touched, and the state they lead to."""
-        commit = Commit(expected + 1, change, origin)
+        commit = self.write(change, expected, origin)
+        self.finish(commit)
+        return commit
+
+    def write(self, change: Change, expected: int, origin: Origin) -> Commit:
+        """The rows of a commit, in the transaction that is open: nothing counts before :meth:`finish`."""
         if self.head() != expected:
             raise VersionMismatch
-        try:
+        commit = Commit(expected + 1, change, origin)
+        with storage_errors():
             self._write(commit)
+        return commit
+
+    def finish(self, commit: Commit) -> None:
+        """The end of :meth:`write`: the transaction counts."""
+        with storage_errors():
             self._connection.execute("COMMIT")
-        except apsw.Error as error:
-            raise translated(error) from error
         self._newest = commit.version
         self._committed = True
         self._commits_since_upkeep += 1
-        return commit
 
     def head(self) -> int:
         """The scope's version, for who holds it."""

@@ -16,6 +16,7 @@ from typing import Any
 from memfs import Limits, Memory
 from memfs.stores.directory import folder as folder_module
 from memfs.stores.directory import outside
+from memfs.stores.directory.syncing import Syncing
 from memfs.stores.sqlite.store import SqliteStore
 from tests.harness import must, texts
 from tests.stores.directory.harness import files_in, open_folder, staged
@@ -71,7 +72,9 @@ def mortal_calls() -> Iterator[tuple[Any, str]]:
     for name in ("fsync", "fdatasync", "rename", "unlink", "rmdir", "mkdir", "write"):
         yield os, name
     yield folder_module, "_renameat2"
-    for name in ("begin", "commit", "sync", "release"):
+    for name in ("begin", "join"):
+        yield Syncing, name
+    for name in ("begin", "write", "finish", "sync", "release"):
         yield SqliteStore, name
 
 

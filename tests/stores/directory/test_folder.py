@@ -30,7 +30,37 @@ def test_what_is_created_lies_in_the_folder(fast_path: Path) -> None:
         must(memory, "delete", path="/memories/e")
         assert files_in(fast_path) == {"a.md": "third"}
         assert not (fast_path / "e").exists()
-        assert staged(fast_path) == []
+    assert staged(fast_path) == []
+
+
+@pytest.mark.parametrize("way", ["the next change", "housekeeping", "close", "redaction"])
+def test_what_a_change_replaced_is_let_go_of_soon(fast_path: Path, way: str) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        must(memory, "create", path=A, text="first")
+        must(memory, "create", path=A, text="second")
+        replaced = staged(fast_path)
+        if way == "the next change":
+            must(memory, "create", path=B, text="x")
+        elif way == "housekeeping":
+            memory.maintain()
+        elif way == "redaction":
+            memory.redact([(A, 1)])
+        if way != "close":
+            assert staged(fast_path) == []
+    assert staged(fast_path) == []
+    assert len(replaced) == 1
+
+
+def test_a_file_of_somebody_with_the_name_of_what_was_replaced_stays(fast_path: Path) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        must(memory, "create", path=A, text="first")
+        must(memory, "create", path=A, text="second")
+        (name,) = staged(fast_path)
+        (fast_path / "theirs").write_text("theirs")
+        (fast_path / "theirs").rename(fast_path / ".meta/staged" / name)
+    assert (fast_path / ".meta/staged" / name).read_text() == "theirs"
 
 
 def test_files_that_are_there_become_memories_in_the_order_of_their_times(fast_path: Path) -> None:
