@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
 from memfs.stores.directory.dirt import SETTLE, Dirt, Due
 from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, parent_of, read
-from memfs.stores.directory.pages import Page, Pages, page_of
+from memfs.stores.directory.pages import Lapsed, Page, Pages, page_of
 from memfs.stores.sqlite import rows
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,19 @@ _IDS = 1 << 52
 
 
 class Taken(NamedTuple):
-    """What others did: the change, the places whose pages are gone, and the pages that are new or other."""
+    """What others did: the change, the places whose pages are gone, and the pages that are new or other.
+
+    ``lapsed`` are the pages of the memories that left, each with whether something else is in its place;
+    ``back`` are the places at which one is again, each with whether it has the bytes it had; at those that
+    are ``emptied``, nothing is any more.
+    """
 
     change: Change
     gone: list[str]
     pages: list[Page]
+    lapsed: list[tuple[Page, bool]]
+    back: list[tuple[str, bool]]
+    emptied: Sequence[str] = ()
 
 
 class _Here(NamedTuple):
@@ -82,15 +90,19 @@ class Outside:
         }
         for directory in due.directories:
             known |= {page.place: page for page in self._pages.below(directory)}
+            known = dict.fromkeys(self._pages.blocked_below(directory)) | known
             self._forget_below(directory)
             found |= self._walk(directory, policy, known)
         if "" not in due.directories:
             self._add_conflicting(found, known)
-        taken, different = _Differences(), []
+        taken, different, emptied = _Differences(), list[str](), list[str]()
         for place in known | found:
             page, signature = known.get(place), found.get(place)
             if signature is None:
-                taken.vanished += [] if page is None else [page]
+                if page is not None:
+                    taken.vanished.append(page)
+                elif place not in self.left and (lapsed := self._pages.lapsed_at(place)) and lapsed.blocked:
+                    emptied.append(place)
                 continue
             looked_at = place in due.places and place not in due.written
             if page is not None and page.signature == signature and (looked_at or not page.fresh):
@@ -105,12 +117,12 @@ class Outside:
                 same = here.digest == page.digest
                 (taken.refreshed if same else taken.changed).append((page, here))
             elif here is not None:
-                taken.appeared.append(here)
+                taken.appeared.append((here, self._returning(here)))
             elif page is not None:
                 taken.vanished.append(page)
-        told = taken.as_change(policy, version)
+        told = taken.as_change(policy, version, self.left)
         directories = self._gone_directories(told, policy)
-        return told._replace(change=told.change._replace(directories=directories))
+        return told._replace(change=told.change._replace(directories=directories), emptied=emptied)
 
     def _gone_directories(self, taken: Taken, policy: Policy) -> tuple[str, ...]:
         """The topmost directories that held a memory which left, and are no longer in the folder.
@@ -130,6 +142,13 @@ class Outside:
                     gone[f"{ROOT}/{above}"] = None
                     break
         return tuple(gone)
+
+    def _returning(self, here: _Here) -> Lapsed | None:
+        """The memory that left the place of *here*, if this is that memory again."""
+        lapsed = self._pages.lapsed_at(here.place)
+        if lapsed is None or not (lapsed.blocked or lapsed.digest == here.digest):
+            return None
+        return lapsed
 
     def fault_at(self, place: str, policy: Policy) -> str | None:
         """The sentence about what is left alone at *place* or above it, or None."""
@@ -257,20 +276,27 @@ class _Differences:
     """What was found, until it is put together."""
 
     def __init__(self) -> None:
-        self.appeared: list[_Here] = []
+        self.appeared: list[tuple[_Here, Lapsed | None]] = []
         self.changed: list[tuple[Page, _Here]] = []
         self.refreshed: list[tuple[Page, _Here]] = []
         self.vanished: list[Page] = []
 
-    def as_change(self, policy: Policy, version: int) -> Taken:
-        """A file that vanished and one that appeared are one that moved, if file and bytes are the same."""
+    def as_change(self, policy: Policy, version: int, left: Container[str]) -> Taken:
+        """A file that vanished and one that appeared are one that moved, if file and bytes are the same.
+
+        *left*: the places of what is left alone.
+        """
         moved = {(page.signature.inode, page.digest): page for page in self.vanished}
         moves, puts = list[tuple[Page, _Here]](), list[tuple[_Here, Put]]()
-        appeared = sorted(self.appeared, key=lambda here: here.signature.mtime_ns)
-        for here in appeared:
+        back: list[tuple[str, bool]] = []
+        for here, lapsed in sorted(self.appeared, key=lambda item: item[0].signature.mtime_ns):
             page = moved.pop((here.signature.inode, here.digest), None)
             if page is not None:
                 moves.append((page, here))
+                continue
+            if lapsed is not None:
+                puts.append((here, _put(here, lapsed.id, "restored")))
+                back.append((here.place, here.digest == lapsed.digest))
                 continue
             ordinal = len(puts)
             file_id = version if ordinal == 0 else _IDS | rows.key_of(version, ordinal)
@@ -285,7 +311,13 @@ class _Differences:
         )
         pages = [_page(here, page.id) for page, here in (*moves, *self.refreshed)]
         pages += [_page(here, put.id) for here, put in puts]
-        return Taken(change, [page.place for page in (*gone, *(page for page, _ in moves))], pages)
+        return Taken(
+            change,
+            [page.place for page in (*gone, *(page for page, _ in moves))],
+            pages,
+            [(page, page.place in left) for page in gone],
+            back,
+        )
 
 
 def _above(place: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """What the database keeps of the folder's files: how each looked when it was last in step with its memory.
 
-Three tables beside those of the history, in the same transactions: ``page`` (a row for each memory),
-``intent`` (the steps of a change of several files that is under way) and ``page_index``.
+Four tables beside those of the history, in the same transactions: ``page`` (a row for each memory),
+``lapsed`` (a row for each place at which others took one away), ``intent`` (the steps of a change of several
+files that is under way) and ``page_index``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ CREATE TABLE IF NOT EXISTS page (
   fresh INTEGER NOT NULL,                -- looked at so soon after its change that another may look the same
   digest BLOB NOT NULL,                  -- SHA-256 of the bytes
   title TEXT                             -- the first heading
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lapsed (      -- the last memory that left a place by another program's doing
+  path TEXT PRIMARY KEY,
+  id INTEGER NOT NULL,
+  written INTEGER NOT NULL,              -- the place in write order that it had
+  digest BLOB NOT NULL,                  -- SHA-256 of its bytes
+  blocked INTEGER NOT NULL               -- something that cannot be a memory has been there ever since
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intent (
   number INTEGER PRIMARY KEY,
@@ -57,6 +65,18 @@ class Page(NamedTuple):
     fresh: bool
     digest: bytes
     title: str | None
+
+
+class Lapsed(NamedTuple):
+    """A memory that left its place by another program's doing, and may come back.
+
+    It does with the bytes it had; and with whatever bytes where it never quite left: something that cannot
+    be a memory (its file with a second name, or too large; a link) has been in its place ever since.
+    """
+
+    id: int
+    digest: bytes
+    blocked: bool
 
 
 def page_of(place: str, file_id: int, signature: Signature, content: bytes, digest: bytes) -> Page:
@@ -97,6 +117,39 @@ class Pages:
     def drop(self, place: str) -> None:
         """Forget the page at *place*."""
         self._connection.execute("DELETE FROM page WHERE path = ?", (place,))
+
+    def lapse(self, page: Page, blocked: bool) -> None:
+        """Record that others took the memory of *page* away, before it leaves the scope."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO lapsed SELECT ?, id, written, ?, ? FROM file WHERE id = ?",
+            (page.place, page.digest, blocked, page.id),
+        )
+
+    def lapsed_at(self, place: str) -> Lapsed | None:
+        """The memory that left *place* so, if it is nowhere else by now."""
+        found = self._select(
+            "SELECT id, digest, blocked FROM lapsed JOIN gone USING (id) WHERE lapsed.path = ?", (place,)
+        )
+        return Lapsed(*found[0]) if found else None
+
+    def blocked_below(self, place: str) -> list[str]:
+        """The places in the directory at *place* that something else has been in ever since."""
+        found = self._select("SELECT path FROM lapsed WHERE blocked")
+        return [path for (path,) in found if not place or path.startswith(f"{place}/")]
+
+    def unblock(self, place: str) -> None:
+        """Record that nothing is at *place* any more."""
+        self._connection.execute("UPDATE lapsed SET blocked = 0 WHERE path = ?", (place,))
+
+    def come_back(self, place: str, keeps_order: bool) -> None:
+        """Record that the memory that left *place* is there again; its place in write order too, or not."""
+        if keeps_order:
+            self._connection.execute(
+                "UPDATE file SET written = lapsed.written FROM lapsed "
+                "WHERE lapsed.path = ? AND file.id = lapsed.id",
+                (place,),
+            )
+        self._connection.execute("DELETE FROM lapsed WHERE path = ?", (place,))
 
     def intend(self, steps: Iterable[Step]) -> None:
         """Record what is about to be done to several files."""

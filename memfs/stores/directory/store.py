@@ -122,9 +122,11 @@ class DirectoryStore:
         return self._ledger.changed(version) or self._news
 
     def changes(self, since: int) -> Sequence[Commit] | None:
-        """The commits after *since*, from the history."""
+        """The commits after *since*, from the history; None where one brings a memory back where it was."""
         self._news = False
         commits = self._ledger.changes(since)
+        if commits is not None and any(_brings_back(commit) for commit in commits):
+            commits = None
         if commits is None or any(commit.change.policy is not None for commit in commits):
             self._dirt.note("", directory=True)  # other names may be memories now
         return commits
@@ -266,13 +268,20 @@ class DirectoryStore:
         for place in taken.gone:
             pages.drop(place)
         pages.put(taken.pages)
+        for place in taken.emptied:
+            pages.unblock(place)
+        for page, blocked in taken.lapsed:
+            pages.lapse(page, blocked)
         change = taken.change
         is_change = bool(change.removes or change.moves or change.puts)
         if is_change:
-            ledger.commit(change, head, Origin(time.time_ns(), ANOTHER))
+            commit = ledger.write(change, head, Origin(time.time_ns(), ANOTHER))
+            for place, is_same in taken.back:
+                pages.come_back(place, keeps_order=is_same)
+            ledger.finish(commit)
             self._news = self._theirs_unsynced = self._index.stale = True
             ledger.begin()
-        elif taken.pages:
+        elif taken.pages or taken.emptied:
             ledger.connection.execute("COMMIT")
             ledger.begin()
         return is_change
@@ -382,6 +391,11 @@ class DirectoryStore:
             if sentence is not None:
                 return UnsafeStorage(sentence)
         return UnsafeStorage(f"{self._folder.path / reason.place} is or holds {reason}; use another name.")
+
+
+def _brings_back(commit: Commit) -> bool:
+    """Whether others brought a memory back: no command does so without giving it the newest place."""
+    return commit.origin.actor == ANOTHER and any(put.operation == "restored" for put in commit.change.puts)
 
 
 class _Watches:
