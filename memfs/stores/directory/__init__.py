@@ -1,6 +1,7 @@
 """The ``directory`` store: a folder of plain files that already is someone's memory.
 
 - ``folder``: the folder's files, by steps that follow no link.
+- ``meta``: the way to ``.meta``, whatever takes the place of its name.
 - ``opening``: the folder becomes a scope, with rules that have room for what is there.
 - ``store``: the :class:`~memfs.port.store.Store` itself; the history is a ``sqlite`` store's, in ``.meta``.
 - ``placement``, ``steps``: a change carried out in the folder as renames, each of which can be taken back.

@@ -12,6 +12,7 @@ from memfs.port.errors import ErrorCode, OpenError
 from memfs.port.policy import Limits, Policy
 from memfs.stores.directory.failures import folder_errors
 from memfs.stores.directory.folder import META, Folder
+from memfs.stores.directory.meta import VFS, SharedMeta
 from memfs.stores.directory.outside import sizes_in
 from memfs.stores.directory.pages import Pages
 from memfs.stores.directory.store import DirectoryStore
@@ -40,10 +41,12 @@ def open_directory(
     check_library()
     make_directory(path)
     folder = Folder(path)
+    meta = SharedMeta(folder.meta)
     # By its descriptor, so that nobody can lead us elsewhere by putting a link in the place of .meta.
-    files = ScopeFiles(Path(f"/proc/self/fd/{folder.meta}"), scope_name, STEM, path / META)
+    files = ScopeFiles(meta.path, scope_name, STEM, path / META, VFS)
     with ExitStack() as undoing:
         undoing.callback(folder.close)
+        undoing.callback(meta.close)
         with folder_errors(path):
             if not os.path.lexists(files.database):
                 policy = _with_room(folder, policy, named)
@@ -51,7 +54,7 @@ def open_directory(
         undoing.callback(ledger.close)
         _check_name(ledger, path, scope_name)
         _make_tables(ledger)
-        store = DirectoryStore(folder, files, ledger, relaxed)
+        store = DirectoryStore(folder, meta, files, ledger, relaxed)
         undoing.pop_all()
         undoing.callback(store.close)
         store.begin()

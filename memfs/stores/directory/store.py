@@ -25,6 +25,7 @@ from memfs.stores.directory import steps
 from memfs.stores.directory.dirt import DirectoryWatch, Dirt, Due
 from memfs.stores.directory.failures import folder_errors
 from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone, Signature, look
+from memfs.stores.directory.meta import SharedMeta
 from memfs.stores.directory.outside import Outside
 from memfs.stores.directory.pageindex import PageIndex
 from memfs.stores.directory.pages import Pages
@@ -48,10 +49,13 @@ class DirectoryStore:
 
     waits = True
 
-    def __init__(self, folder: Folder, files: ScopeFiles, ledger: SqliteStore, relaxed: bool) -> None:
-        """*ledger* is the history and the state, and belongs to this store from here on."""
+    def __init__(
+        self, folder: Folder, meta: SharedMeta, files: ScopeFiles, ledger: SqliteStore, relaxed: bool
+    ) -> None:
+        """*ledger* is the history and the state. What is given belongs to this store from here on."""
         self.scope_name = ledger.scope_name
         self._folder = folder
+        self._meta = meta
         self._files = files
         self._ledger = ledger
         self._durable = not relaxed
@@ -236,6 +240,7 @@ class DirectoryStore:
             self._dirt.close()
             self._syncing.close()
             self._ledger.close()
+            self._meta.close()
             self._folder.close()
 
     def _look_at(self, due: Due) -> None:

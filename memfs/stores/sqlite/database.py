@@ -87,11 +87,17 @@ class ScopeFiles:
     """Where one scope of a store directory lies: the database and what accompanies it.
 
     The files are called *stem*, by default after the scope. Sentences about the database say ``shown``:
-    its path, also where *directory* is one that tells a person nothing, as that of a descriptor is.
+    its path, also where *directory* is one that tells a person nothing, as that of a descriptor is. *vfs*
+    names the SQLite file layer that opens them, None for SQLite's own.
     """
 
     def __init__(
-        self, directory: Path, scope_name: str, stem: str | None = None, shown: Path | None = None
+        self,
+        directory: Path,
+        scope_name: str,
+        stem: str | None = None,
+        shown: Path | None = None,
+        vfs: str | None = None,
     ) -> None:
         stem = hashlib.sha256(scope_name.encode()).hexdigest()[:32] if stem is None else stem
         self.directory = directory
@@ -100,6 +106,7 @@ class ScopeFiles:
         self.lock = directory / f"{stem}.lock"
         self.notices = directory / f"{stem}.notices"
         self.shown = self.database if shown is None else shown / self.database.name
+        self.vfs = vfs
 
 
 def check_library() -> None:
@@ -151,7 +158,7 @@ def connect(files: ScopeFiles, relaxed: bool) -> apsw.Connection:
 
     *relaxed* commits survive a killed process, and a power cut only after a sync.
     """
-    connection = apsw.Connection(str(files.database), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(str(files.database), flags=apsw.SQLITE_OPEN_READWRITE, vfs=files.vfs)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -204,7 +211,7 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
     for leftover in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
         leftover.unlink(missing_ok=True)
     os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
-    connection = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE, vfs=files.vfs)
     try:
         with connection:
             connection.execute(SCHEMA)
