@@ -20,6 +20,7 @@ TEST_PACKAGES=(
   gedit:gedit
   git:git
   gnome-text-editor:gnome-text-editor
+  ip:iproute2
   jed:jed
   joe:joe
   jove:jove
@@ -145,6 +146,7 @@ list_missing() {
       has "${entry%%:*}" || need "${entry%%:*}" "${entry#*:}"
     done
     has_session_module || need pam_systemd.so libpam-systemd  # for the test that boots
+    has_postgres_server || need "PostgreSQL's initdb" postgresql
   fi
   # The rest is for compiling pyfuse3, which comes as source only.
   if ! venv_imports_pyfuse3; then
@@ -195,6 +197,12 @@ find_python() {
 
 has_session_module() {
   compgen -G '/lib/*/security/pam_systemd.so' >/dev/null || compgen -G '/usr/lib*/security/pam_systemd.so' >/dev/null
+}
+
+# Debian keeps a server's programs out of PATH. Its package also starts a server, for this machine alone: the
+# tests leave it be, they start their own. Set create_main_cluster in /etc/postgresql-common to have none.
+has_postgres_server() {
+  has initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
 has_python_header() {

@@ -1,0 +1,1 @@
+"""The store that many machines share, on real servers that the tests start themselves."""
