@@ -13,6 +13,7 @@ import pytest
 from memfs import Actor, Limits, Memory, NotKept, StoreError
 from memfs.port.keeping import Retention
 from memfs.port.policy import Policy
+from memfs.stores import recorded
 from memfs.stores.simple import SimpleStore
 from memfs.stores.sqlite import SqliteStore, retention, rows
 from tests.harness import must, texts
@@ -35,7 +36,8 @@ def age(directory: Path, days: int, upto: int) -> None:
     """Have the versions up to *upto* be so many days older than they are."""
     connection = apsw.Connection(str(files_of(directory).database))
     connection.execute(
-        "UPDATE history SET time_ns = time_ns - ? WHERE record < ?", (days * DAY_NS, rows.key_of(upto + 1, 0))
+        "UPDATE history SET time_ns = time_ns - ? WHERE record < ?",
+        (days * DAY_NS, recorded.key_of(upto + 1, 0)),
     )
     connection.close()
 

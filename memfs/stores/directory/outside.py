@@ -19,10 +19,10 @@ from memfs.port.buckets import layout_violation, move_operation, standing_direct
 from memfs.port.change import Change, File, Move, Put, PutOperation, Remove
 from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
+from memfs.stores import recorded
 from memfs.stores.directory.dirt import SETTLE, Dirt, Due
 from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, parent_of, read
 from memfs.stores.directory.pages import Lapsed, Page, Pages, page_of
-from memfs.stores.sqlite import rows
 
 log = logging.getLogger(__name__)
 
@@ -299,7 +299,7 @@ class _Differences:
                 back.append((here.place, here.digest == lapsed.digest))
                 continue
             ordinal = len(puts)
-            file_id = version if ordinal == 0 else _IDS | rows.key_of(version, ordinal)
+            file_id = version if ordinal == 0 else _IDS | recorded.key_of(version, ordinal)
             puts.append((here, _put(here, file_id, "created")))
         for page, here in self.changed:
             puts.append((here, _put(here, page.id, "modified")))

@@ -27,8 +27,6 @@ MAGIC = b"SQLite format 3\0"
 KEPT_LOG_BYTES = 1 << 20
 BUSY_MS = 5_000
 """How long SQLite itself waits for a lock: another program's, or that of who opens or closes just now."""
-ORDINAL_BITS = 24
-"""A record's key is ``version << ORDINAL_BITS | place in the change``: appended, never searched for."""
 
 # Contents are written once, in the history row of the change that brought them: one blob, one page run,
 # no copy between tables. `file` is the state now and points there; `previous` chains a memory's records, so

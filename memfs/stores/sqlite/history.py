@@ -13,6 +13,7 @@ import apsw
 
 from memfs.port.errors import NotKept, UnsafeStorage
 from memfs.port.store import Record
+from memfs.stores import recorded
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.failures import storage_errors
 
@@ -27,11 +28,12 @@ WITH RECURSIVE chain (record, previous, length) AS (
   SELECT history.record, history.previous, length + 1
   FROM chain JOIN history ON history.record = chain.previous WHERE length < ?
 )
-SELECT {rows.COLUMNS}, previous FROM history WHERE record IN (SELECT record FROM chain) ORDER BY record DESC
+SELECT {recorded.COLUMNS}, previous
+FROM history WHERE record IN (SELECT record FROM chain) ORDER BY record DESC
 """  # noqa: S608
 
 
-_GONE_COLUMNS = ", ".join(f"history.{name}" for name in rows.COLUMNS.split(", "))
+_GONE_COLUMNS = ", ".join(f"history.{name}" for name in recorded.COLUMNS.split(", "))
 _GONE = f"SELECT {_GONE_COLUMNS} FROM gone JOIN history USING (record)"  # noqa: S608
 
 
@@ -46,14 +48,14 @@ class History:
         """Every record."""
         order, beyond, at = ("DESC", "<", 1 << 62) if newest_first else ("ASC", ">", -1)
         query = (
-            f"SELECT {rows.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
+            f"SELECT {recorded.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
             f"ORDER BY record {order} LIMIT ?"
         )
         size = FIRST_BATCH
         while True:
             with storage_errors(), self._reading:
                 batch = rows.select(self._connection, query, (at, size))
-            yield from map(rows.record_of, batch)
+            yield from map(recorded.record_of, batch)
             if len(batch) < size:
                 return
             at, size = batch[-1][0], BATCH
@@ -69,14 +71,14 @@ class History:
         while at is not None:
             with storage_errors(), self._reading:
                 batch = rows.select(self._connection, _CHAIN, (at, size))
-            yield from map(rows.record_of, batch)
+            yield from map(recorded.record_of, batch)
             at, size = batch[-1][-1] if batch else None, BATCH
 
     def gone(self, path: str) -> Iterator[Record]:
         """The newest record of each memory that was last at *path*, or below it."""
         with storage_errors(), self._reading:
             batch = rows.select(self._connection, f"{_GONE} WHERE gone.path = ? ORDER BY gone.id", (path,))
-        yield from map(rows.record_of, batch)
+        yield from map(recorded.record_of, batch)
         # '0' is the character after '/': between the two lies what is below the path.
         below = "(gone.path, gone.id) > (?, ?) AND gone.path < ?"
         query = f"{_GONE} WHERE {below} ORDER BY gone.path, gone.id LIMIT ?"
@@ -84,7 +86,7 @@ class History:
         while True:
             with storage_errors(), self._reading:
                 batch = rows.select(self._connection, query, (*at, f"{path}0", size))
-            yield from map(rows.record_of, batch)
+            yield from map(recorded.record_of, batch)
             if len(batch) < size:
                 return
             at, size = (batch[-1][3], batch[-1][2]), BATCH
@@ -109,7 +111,7 @@ class History:
                 self._connection,
                 "SELECT max(record) FROM history WHERE record BETWEEN ? AND ? AND id = ? "
                 "AND operation <> 'redacted'",
-                (rows.key_of(version, 0), rows.last_key(version), file_id),
+                (recorded.key_of(version, 0), recorded.last_key(version), file_id),
             )
             key: int | None = found[0][0]
             while key is not None:
@@ -131,7 +133,7 @@ class History:
         operation, old_path, previous, redacted = found[0]
         if redacted is not None:
             raise NotKept(_redacted(self._connection, version, redacted))
-        if old_path is None and operation in rows.PUTS:
+        if old_path is None and operation in recorded.PUTS:
             raise UnsafeStorage(f"The history lacks the bytes of version {version}.")
         before: int | None = previous
         return before

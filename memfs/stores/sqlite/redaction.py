@@ -16,6 +16,7 @@ from memfs.port.change import Origin
 from memfs.port.errors import ErrorCode, NotKept, StoreError
 from memfs.port.keeping import Redaction
 from memfs.port.store import Record
+from memfs.stores import recorded
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 
@@ -39,7 +40,7 @@ def redact(
             digests = set()
             for ordinal, (file_id, version) in enumerate(versions):
                 named, brought = _find(connection, file_id, version)
-                key = rows.key_of(rows.version_of(head) + 1, ordinal)
+                key = recorded.key_of(recorded.version_of(head) + 1, ordinal)
                 time_ns, (user, program, pid), reason = origin
                 connection.execute(_PUT_REDACTION, (key, time_ns, version, user, program, pid, reason, named))
                 digests.add(_take_out(connection, file_id, brought, key))
@@ -83,7 +84,7 @@ def _find(connection: apsw.Connection, file_id: int, version: int) -> tuple[int,
     at: int | None = rows.select(
         connection,
         "SELECT max(record) FROM history WHERE record BETWEEN ? AND ? AND id = ? AND operation <> 'redacted'",
-        (rows.key_of(version, 0), rows.last_key(version), file_id),
+        (recorded.key_of(version, 0), recorded.last_key(version), file_id),
     )[0][0]
     named = at
     while at is not None:
@@ -134,6 +135,6 @@ def _take_out(connection: apsw.Connection, file_id: int, key: int, redaction: in
 def _with_digests(connection: apsw.Connection, digests: set[bytes | None]) -> tuple[Record, ...]:
     found: list[Record] = []
     for digest in digests:
-        query = f"SELECT {rows.COLUMNS} FROM history WHERE digest = ? ORDER BY record"  # noqa: S608
-        found += map(rows.record_of, rows.select(connection, query, (digest,)))
+        query = f"SELECT {recorded.COLUMNS} FROM history WHERE digest = ? ORDER BY record"  # noqa: S608
+        found += map(recorded.record_of, rows.select(connection, query, (digest,)))
     return tuple(found)

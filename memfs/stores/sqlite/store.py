@@ -19,10 +19,12 @@ import apsw
 from memfs.port.change import Change, Commit, File, Origin
 from memfs.port.errors import OpenError, StoreError, UnsafeStorage
 from memfs.port.keeping import HistoryUse, Redaction, Retention
-from memfs.port.names import ROOT, path_error
+from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
+from memfs.stores import recorded
+from memfs.stores.checks import check_files
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import (
@@ -115,13 +117,13 @@ class SqliteStore:
                 raise UnsafeStorage(f"{self._files.shown} does not hold the scope '{self.scope_name}'.")
             policy = _policy_from(head[0][1])
             files = [
-                File(file_id, path, size, mtime_ns, rows.version_of(content))
+                File(file_id, path, size, mtime_ns, recorded.version_of(content))
                 for file_id, path, size, mtime_ns, content in rows.select(
                     self._reader, "SELECT id, path, size, mtime_ns, content FROM file ORDER BY written, path"
                 )
             ]
-        _check_files(files, self._files.shown)
-        return Scope(policy, rows.version_of(head[0][2] or 0), files)
+        check_files(files, str(self._files.shown))
+        return Scope(policy, recorded.version_of(head[0][2] or 0), files)
 
     def read(self, file_id: int, version: int) -> bytes:
         """The bytes that the memory *file_id* had after the change *version*."""
@@ -188,13 +190,13 @@ class SqliteStore:
         with storage_errors():
             found = rows.select(
                 self._connection,
-                f"SELECT {rows.COLUMNS} FROM history WHERE record > ? ORDER BY record LIMIT ?",  # noqa: S608
-                (rows.last_key(since), MOST_CHANGES + 1),
+                f"SELECT {recorded.COLUMNS} FROM history WHERE record > ? ORDER BY record LIMIT ?",  # noqa: S608
+                (recorded.last_key(since), MOST_CHANGES + 1),
             )
             policy, pruned = rows.select(self._connection, "SELECT policy, pruned FROM scope")[0]
-            if len(found) > MOST_CHANGES or pruned > rows.last_key(since):
+            if len(found) > MOST_CHANGES or pruned > recorded.last_key(since):
                 return None
-            return rows.commits_of(found, _policy_from(policy))
+            return recorded.commits_of(found, _policy_from(policy))
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One transaction: a row of history for each file touched, and the state they lead to."""
@@ -224,7 +226,7 @@ class SqliteStore:
         if self._head is None:
             with storage_errors():
                 newest = rows.select(self._connection, "SELECT max(record) FROM history")[0][0]
-            self._head = rows.version_of(newest or 0)
+            self._head = recorded.version_of(newest or 0)
         return self._head
 
     def policy(self) -> Policy:
@@ -345,7 +347,7 @@ class SqliteStore:
         change, (time_ns, (user, program, pid), reason) = commit.change, commit.origin
         who = (user, program, pid, reason)
         what: tuple[object, ...]
-        key, directories = rows.key_of(commit.version, 0), rows.lines_of(change.directories)
+        key, directories = recorded.key_of(commit.version, 0), recorded.lines_of(change.directories)
         for file, evicted in change.removes:
             operation = "evicted" if evicted else "deleted"
             what = (key, operation, file.id, file.path, None, directories, file.size, time_ns, None, None)
@@ -384,20 +386,6 @@ def _identity(files: ScopeFiles) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _check_files(files: Sequence[File], database: Path) -> None:
-    """What is loaded must be a state that commands can lead to."""
-    paths = {file.path for file in files}
-    if len(paths) < len(files):
-        raise UnsafeStorage(f"{database} lists two files at one path.")
-    for file in files:
-        if file.id < 1 or file.size < 0 or path_error(file.path) is not None or file.path == "/memories":
-            raise UnsafeStorage(f"{database} lists a file that memfs cannot have written.")
-        parent = file.path
-        while (parent := parent[: parent.rfind("/")]) != "/memories":
-            if parent in paths:
-                raise UnsafeStorage(f"{database} lists {parent} both as a file and as a directory.")
 
 
 def _policy_from(recorded: str) -> Policy:
