@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from memfs.places import default_store, expanded, memfs_mount_above, resolve
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 DEFAULT_SCOPE = "default"
 KINDS = (
     "simple: (in this process), sqlite:PATH (a directory), directory:PATH (a folder of plain files), "
-    "git:PATH (a repository)"
+    "git:PATH (a repository), postgresql://HOST/DATABASE (a server)"
 )
 
 
@@ -45,8 +46,9 @@ def open_memory(
 
     *url* is ``"sqlite:PATH"`` (a directory, made when missing), ``"directory:PATH"`` (a folder of plain
     files, which become memories as they are), ``"git:PATH"`` (a repository, bare or with a work tree; with
-    ``"?ref=REF"`` on another reference than the scope's private one), ``"simple:"`` (in this process
-    only), or None for the user's default store. The rules of a scope are recorded with it: those that are
+    ``"?ref=REF"`` on another reference than the scope's private one), ``"postgresql://HOST/DATABASE"`` (as
+    libpq has it, without a password), ``"simple:"`` (in this process only), or None for the user's default
+    store. The rules of a scope are recorded with it: those that are
     named make those of a new one; for one that exists they may be left out, and others than the recorded
     are refused. The layout ``"para"`` has the four buckets of :mod:`memfs.layout`, the extension ``.html``
     and the eviction ``"archive"``, where no others are named. *actor* is the name that the history gives
@@ -101,6 +103,11 @@ def is_there(url: str, scope: str) -> bool:
 
     Raises OSError where the store cannot be looked at, and OpenError where it is no store.
     """
+    if _names_server(url):
+        try:
+            return bool(_postgres().has_scope(url, scope))
+        except StoreError as error:
+            raise OpenError(error.code, error.message) from error
     kind, path, ref = _parsed(url)
     if kind == "git":
         return _has_reference(path, ref, scope)
@@ -145,8 +152,10 @@ def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[List
 def files_of(url: str, scope: str) -> list[Path]:
     """The directory that a scope is kept in, and what of it is memfs's own: a database and its company.
 
-    Empty for ``simple:``, and the directory alone for ``git:``.
+    Empty for ``simple:`` and on a server, and the directory alone for ``git:``.
     """
+    if _names_server(url):
+        return []
     kind, path, _ = _parsed(url)
     if kind == "simple":
         return []
@@ -166,9 +175,9 @@ def files_of(url: str, scope: str) -> list[Path]:
 
 def inspect(url: str, scope: str) -> Inspection | None:
     """What can be asked about damage, where the store has more to look at than a memory shows."""
-    kind, path, _ = _parsed(url)
-    if kind != "sqlite":
+    if not url.startswith("sqlite:"):
         return None
+    _, path, _ = _parsed(url)
     from memfs.stores.sqlite.inspection import Inspection
 
     return Inspection(path, scope)
@@ -196,6 +205,10 @@ def current_actor(program: str | None = None) -> Actor:
 
 def canonical_url(url: str | None) -> str:
     """*url* with everything it leaves open filled in, so that it means the same in any directory."""
+    if url is not None and _names_server(url):
+        from memfs.stores.postgres.address import address_of
+
+        return address_of(url).url
     kind, path, ref = _parsed(url)
     return "simple:" if kind == "simple" else f"{kind}:{path}" + (f"?ref={ref}" if ref else "")
 
@@ -203,6 +216,9 @@ def canonical_url(url: str | None) -> str:
 def _open_store(
     url: str | None, scope: str, policy: Policy, wanted: Mapping[str, Any], relaxed: bool
 ) -> tuple[Store, bool]:
+    if url is not None and _names_server(url):
+        opened: tuple[Store, bool] = _postgres().open_postgres(url, scope, policy)
+        return opened
     kind, path, ref = _parsed(url)
     if kind == "simple":
         from memfs.stores.simple import SimpleStore
@@ -253,6 +269,25 @@ def _needing_pygit2() -> Iterator[None]:
             ErrorCode.STORAGE_ERROR,
             "A git: store needs pygit2, which is not installed; run pip install 'memfs-mount[git]'.",
         ) from error
+
+
+def _names_server(url: str) -> bool:
+    return url.partition(":")[0] in ("postgresql", "postgres")
+
+
+def _postgres() -> ModuleType:
+    """The store's module, which needs a package that not everybody has."""
+    try:
+        from memfs.stores.postgres import store
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise OpenError(
+            ErrorCode.STORAGE_ERROR,
+            "A postgresql: store needs psycopg, which is not installed; "
+            "run pip install 'memfs-mount[postgres]'.",
+        ) from error
+    return store
 
 
 def _parsed(url: str | None) -> tuple[str, Path, str | None]:

@@ -1,12 +1,19 @@
-"""A server for the tests of each process, and an empty database for each test."""
+"""A server for the tests of each process, and a store of its own for each test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
+from memfs import open_memory
+from memfs.stores.postgres import schema
+from tests.stores.harness import ENDLESS, SCOPE
 from tests.stores.postgres.server import Server, programs, running
+
+TEMPLATE, STORE = "template", "store"
+_numbers = count()
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +22,10 @@ def postgres() -> Iterator[Server]:
     if programs() is None:
         pytest.skip("PostgreSQL is not installed: ./scripts/test does it")
     with running() as server:
+        server.execute(f"CREATE DATABASE {TEMPLATE}")
+        with server.connect(TEMPLATE) as connection:
+            schema.initialise(connection)
+        server.execute(f"CREATE DATABASE {STORE} TEMPLATE {TEMPLATE}")
         yield server
 
 
@@ -24,3 +35,30 @@ def empty_database(postgres: Server) -> Iterator[str]:
     name = postgres.create_database()
     yield name
     postgres.drop_database(name)
+
+
+@pytest.fixture
+def own_store(postgres: Server) -> Iterator[str]:
+    """The name of a database of this test's own that is a store without scopes: a second to make."""
+    name = postgres.create_database(TEMPLATE)
+    yield name
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def postgres_url(postgres: Server) -> str:
+    """The URL of the store that the tests of this process share."""
+    return postgres.url(STORE)
+
+
+@pytest.fixture
+def scope() -> str:
+    """The name of a scope of this test's own, which is not there yet."""
+    return f"{SCOPE}-{next(_numbers)}"
+
+
+@pytest.fixture
+def endless(postgres_url: str, scope: str) -> str:
+    """The URL of the store, where the test's scope takes what any test writes: no file leaves for another."""
+    open_memory(postgres_url, scope=scope, limits=ENDLESS).close()
+    return postgres_url

@@ -1,0 +1,56 @@
+"""What the rows of a scope mean, between PostgreSQL and the port."""
+
+from __future__ import annotations
+
+import json
+
+from memfs.port.change import Change
+from memfs.port.errors import OpenError, UnsafeStorage
+from memfs.port.policy import Policy
+
+COLUMNS = (
+    'record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, "user", program, pid, '
+    "reason, digest, redacted"
+)
+"""Of the history, in the order that ``memfs.stores.recorded`` reads them in."""
+
+
+def entries_of(change: Change) -> tuple[str, bytes]:
+    """*change* as a commit's function takes it: what each record says, in JSON, and all contents in one."""
+    directories = "\n".join(change.directories) or None
+    entries: list[list[object]] = [
+        ["evicted" if evicted else "deleted", file.id, file.path, file.size, None, None, None, None]
+        for file, evicted in change.removes
+    ]
+    entries += [
+        [operation, file.id, new_path, file.size, file.path, None, None, None]
+        for file, new_path, operation in change.moves
+    ]
+    contents = []
+    for file_id, path, _, operation, content, mtime_ns, joins in change.puts:
+        assert content is not None, "a planned put has its content"
+        entries.append([operation, file_id, path, len(content), None, None, mtime_ns, joins])
+        contents.append(content)
+    if change.policy is not None:
+        entries.append(["policy", 0, "", 0, None, None, None, None])
+    if entries:
+        entries[0][5] = directories
+    return json.dumps(entries, ensure_ascii=False), contents[0] if len(contents) == 1 else b"".join(contents)
+
+
+def policy_from(recorded: str) -> Policy:
+    """The rules that a scope was recorded with."""
+    try:
+        return Policy.from_json(json.loads(recorded))
+    except (ValueError, TypeError, OpenError) as error:
+        raise UnsafeStorage(f"The scope's policy cannot be read: {error}") from error
+
+
+def policy_to(policy: Policy | None) -> str | None:
+    """*policy* as it is recorded."""
+    return None if policy is None else json.dumps(policy.to_json())
+
+
+def text(value: str) -> str:
+    """*value* as PostgreSQL can hold it: its text knows no NUL."""
+    return value.replace("\0", "\ufffd")

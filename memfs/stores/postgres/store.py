@@ -1,0 +1,347 @@
+"""One scope of a PostgreSQL store: load, read, commit, changes, history.
+
+A commit is one round trip: a function on the server locks the scope's row, compares the version and writes.
+Every statement may be sent again when a connection is lost, a commit too: it has an id, by which the function
+knows one that it has made already.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.types.numeric import Int4, Int8
+
+from memfs.port.change import Change, Commit, File, Origin
+from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.port.names import ROOT
+from memfs.port.policy import Policy
+from memfs.port.scope import Scope
+from memfs.port.store import Record, VersionMismatch, Watch
+from memfs.stores.checks import check_files
+from memfs.stores.postgres import rows, schema
+from memfs.stores.postgres.address import address_of
+from memfs.stores.postgres.connections import Connection
+from memfs.stores.postgres.database import Database, enter, leave
+from memfs.stores.postgres.history import History
+from memfs.stores.recorded import commits_of, last_key, version_of
+
+MOST_CHANGES = 20_000
+"""Records after which it is cheaper to load the scope anew."""
+TRUSTED_SECONDS = 0.1
+"""How long after a look at the server a scope is taken to be as it was found, if nothing listens yet."""
+QUEUEING_SECONDS = 1.0
+"""How long a writer that was overtaken queues up for the scope before it plans."""
+
+_UNSURE = "Whether the last change was made is not known; view what is there when the store is back."
+
+_LOAD = """
+SELECT 0::bigint, policy, version, 0::bigint, 0::bigint, -1::bigint FROM memfs.scope WHERE scope = %(scope)s
+UNION ALL SELECT id, path, size, mtime_ns, content, written FROM memfs.file WHERE scope = %(scope)s
+ORDER BY 6
+"""
+_CHANGES = f"""
+SELECT {rows.COLUMNS}, s.version, s.pruned, CASE operation WHEN 'policy' THEN s.policy END
+FROM memfs.scope AS s
+  LEFT JOIN memfs.history AS h ON h.scope = s.scope AND h.scope = %(scope)s AND h.record > %(after)s
+WHERE s.scope = %(scope)s ORDER BY record LIMIT %(most)s
+"""  # noqa: S608
+_FIND = """
+SELECT d.scope, s.tableoid::regclass::text
+FROM memfs.directory AS d JOIN memfs.scope AS s USING (scope) WHERE d.name = %s
+"""
+
+
+class _Place(NamedTuple):
+    """Where a scope's rows are: its id, and the part of the tables."""
+
+    scope: int
+    part: int
+
+
+def open_postgres(url: str, scope_name: str, policy: Policy) -> tuple[PostgresStore, bool]:
+    """The store of one scope, made with *policy* if it is new, and whether it was.
+
+    Raises StoreError and OpenError.
+    """
+    database = enter(address_of(url))
+    try:
+        place, made = database.run(lambda connection: _find_or_make(connection, scope_name, policy))
+        return PostgresStore(database, scope_name, place), made
+    except BaseException:
+        leave(database)
+        raise
+
+
+def has_scope(url: str, scope_name: str) -> bool:
+    """Whether the scope is there. Raises StoreError."""
+    database = enter(address_of(url))
+    try:
+        return database.run(lambda connection: _find(connection, scope_name)) is not None
+    finally:
+        leave(database)
+
+
+def _find(connection: Connection, scope_name: str) -> _Place | None:
+    schema.check(connection)
+    found = connection.execute(_FIND, (scope_name,)).fetchone()
+    return None if found is None else _Place(found[0], int(found[1].rpartition("_")[2]))
+
+
+def _find_or_make(connection: Connection, scope_name: str, policy: Policy) -> tuple[_Place, bool]:
+    place = _find(connection, scope_name)
+    if place is not None:
+        return place, False
+    scope = secrets.randbits(63) or 1
+    made = connection.execute(
+        "SELECT memfs.make_scope(%s, %s, %s)", (scope_name, Int8(scope), rows.policy_to(policy))
+    ).fetchone()
+    place = _find(connection, scope_name)
+    if place is None:
+        raise StoreError(f"The scope '{scope_name}' is another role's; its owner runs memfs store grant.")
+    return place, made == (True,)
+
+
+class PostgresStore:
+    """One scope. A commit waits for the server, and so does a read of bytes that are not at hand."""
+
+    waits = True
+
+    def __init__(self, database: Database, scope_name: str, place: _Place) -> None:
+        self.scope_name = scope_name
+        self._database = database
+        self._scope = place.scope
+        self._commit = (
+            f"SELECT memfs.commit_{place.part}(%b, %b, %b, %b, %b::text, %b::text, %b, %b::text, "
+            "%b::text::jsonb, %b, %b::text)"
+        )
+        self._lock = (
+            f"BEGIN; SELECT version FROM memfs.scope_{place.part} "  # noqa: S608
+            f"WHERE scope = {place.scope} FOR UPDATE"
+        )
+        self._channel = database.open_channel(place.scope)
+        self._history = History(database, place.scope)
+        self._held: Connection | None = None
+        self._looked = 0.0
+        self._overtaken = -QUEUEING_SECONDS
+        self._committed = 0
+        self._closed = False
+
+    def load(self) -> Scope:
+        """The scope as the server has it now. Refuses a state that no sequence of commands leads to."""
+
+        def ask(connection: Connection) -> list[Any]:
+            with connection.cursor(binary=True) as cursor:
+                return cursor.execute(_LOAD, {"scope": Int8(self._scope)}).fetchall()
+
+        self._before_look()
+        found = self._run(ask)
+        if not found or found[0][5] != -1:
+            raise self._removed()
+        _, policy, version, *_ = found[0]
+        files = [File(row[0], row[1], row[2], row[3], version_of(row[4])) for row in found[1:]]
+        check_files(files, f"The scope '{self.scope_name}'")
+        self._channel.learn(version, self)
+        return Scope(rows.policy_from(policy), version, files)
+
+    def read(self, file_id: int, version: int) -> bytes:
+        """The bytes that the memory *file_id* had after the change *version*."""
+        return self._history.read(file_id, version)
+
+    def acquire(self, wait: bool) -> None:
+        """The queue of this process; after it was overtaken, also the lock of the scope's row."""
+        patience = self._database.address.patience
+        if not self._channel.queue.acquire(wait, patience):
+            raise StoreError(
+                f"Another writer of this process has held the scope for {patience:g} s; try again."
+            )
+        if time.monotonic() - self._overtaken < QUEUEING_SECONDS:
+            try:
+                self._take_lock()
+            except BaseException:
+                self._let_go()
+                raise
+
+    def release(self) -> None:
+        """Let the next one in, and have others told what was committed."""
+        self._let_go()
+        if self._committed:
+            version, self._committed = self._committed, 0
+            self._database.tell(self._channel, version)
+
+    def changed(self, version: int) -> bool:
+        """Whether the scope may have passed *version*, by what was heard; nothing is asked."""
+        if self._channel.known > version or self._channel.hinted:
+            return True
+        if self._held is not None or self._database.hears(self._channel):
+            return False
+        if time.monotonic() - self._looked < TRUSTED_SECONDS:
+            return False
+        self._database.listen()
+        return True
+
+    def changes(self, since: int) -> Sequence[Commit] | None:
+        """The commits after *since*, from the history; contents stay where they are."""
+        values = {"scope": Int8(self._scope), "after": Int8(last_key(since)), "most": MOST_CHANGES + 1}
+        self._before_look()
+        found = self._run(lambda connection: connection.execute(_CHANGES, values).fetchall())
+        if not found:
+            raise self._removed()
+        version, pruned, _ = found[0][-3:]
+        self._channel.learn(version, self)
+        if len(found) > MOST_CHANGES or pruned > last_key(since) or version < since:
+            return None
+        policy = next((row[-1] for row in reversed(found) if row[-1] is not None), None)
+        records = [row for row in found if row[0] is not None]
+        commits = commits_of(records, None if policy is None else rows.policy_from(policy))
+        return commits if len(commits) == version - since else None
+
+    def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
+        """One call of the server's function; again, by the same id, where the answer was lost."""
+        time_ns, (user, program, pid), reason = origin
+        entries, contents = rows.entries_of(change)
+        values = (
+            Int8(self._scope),
+            Int8(expected),
+            uuid.uuid4(),
+            Int8(time_ns),
+            rows.text(user),
+            rows.text(program),
+            Int4(pid),
+            rows.text(reason),
+            entries,
+            contents,
+            rows.policy_to(change.policy),
+        )
+
+        def send(connection: Connection) -> int | None:
+            connection.in_doubt = False
+            held = self._held is connection
+            if held:
+                with connection.pipeline():
+                    cursor = connection.execute(self._commit, values, prepare=True)
+                    connection.execute("COMMIT", prepare=False)
+            else:
+                cursor = connection.execute(self._commit, values, prepare=True)
+            answer: int | None = cursor.fetchall()[0][0]
+            if connection.in_doubt:
+                # Committed here, and on no standby yet. The answer to a second call waits for one.
+                raise psycopg.OperationalError("the wait for a standby was ended")
+            return answer
+
+        version = self._run(send, unsure=_UNSURE)
+        if version is None:
+            raise self._removed()
+        if version != expected + 1:
+            self._overtaken = time.monotonic()
+            self._channel.learn(-version, self)
+            raise VersionMismatch
+        self._channel.learn(version, self)
+        self._committed = version
+        return Commit(version, change, origin)
+
+    def sync(self) -> None:
+        """Every commit is durable already."""
+
+    def maintain(self) -> None:
+        """Cut the history to what is to be kept."""
+
+    def watch(self, notify: Callable[[], None]) -> Watch:
+        """Have *notify* called of what others commit, in this process too."""
+        self._channel.add_watcher(self, notify)
+        self._database.listen()
+        return _Watching(self, notify)
+
+    def unwatch(self, notify: Callable[[], None]) -> None:
+        """The end of ``watch``."""
+        self._channel.remove_watcher(self, notify)
+
+    def history(self, newest_first: bool = True, file_id: int | None = None) -> Iterator[Record]:
+        """The records of the scope, or of one memory."""
+        if file_id is None:
+            return self._history.of_scope(newest_first)
+        return self._history.of_memory(file_id, newest_first)
+
+    def gone(self, path: str = ROOT) -> Iterator[Record]:
+        """The newest record of each memory that was last at *path* or below, and has left."""
+        return self._history.gone(path)
+
+    def gone_children(self, path: str) -> dict[str, bool]:
+        """The names directly below *path* that lead to memories that have left."""
+        return self._history.gone_children(path)
+
+    def report(self) -> Mapping[str, object]:
+        """The server, and how it is."""
+        database = self._database
+        return {
+            "server": database.place,
+            "connection": database.health(),
+            "scope id": self._channel.name.removeprefix("memfs_"),
+        }
+
+    def close(self) -> None:
+        """Leave the server, whose connections end with the last store that uses them."""
+        if not self._closed:
+            self._closed = True
+            self._let_go_of_lock()
+            self._database.close_channel(self._channel)
+            leave(self._database)
+
+    def _run(self, work: Callable[[Connection], Any], unsure: str = "") -> Any:
+        return self._database.run(work, instead=self._held, unsure=unsure)
+
+    def _before_look(self) -> None:
+        self._channel.hinted = False  # before: a notice that comes meanwhile must count
+        self._looked = time.monotonic()
+
+    def _take_lock(self) -> None:
+        """Take the lock of the scope's row, in the order of coming: who has it is not overtaken."""
+
+        def lock(connection: Connection) -> None:
+            cursor = connection.execute(self._lock)
+            cursor.nextset()
+            for (version,) in cursor:
+                self._channel.learn(version, self)
+
+        self._held = self._database.take(lock)
+
+    def _let_go(self) -> None:
+        self._let_go_of_lock()
+        self._channel.queue.release()
+
+    def _let_go_of_lock(self) -> None:
+        connection, self._held = self._held, None
+        if connection is None:
+            return
+        try:
+            if connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+        finally:
+            self._database.pool.give_back(connection)
+
+    def _removed(self) -> StoreError:
+        return UnsafeStorage(
+            f"The scope '{self.scope_name}' was removed, or is no longer granted to this role; "
+            "open the memory again."
+        )
+
+
+class _Watching:
+    """A watch: one more to be told."""
+
+    def __init__(self, store: PostgresStore, notify: Callable[[], None]) -> None:
+        self._store = store
+        self._notify = notify
+        self._running = True
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._running:
+            self._running = False
+            self._store.unwatch(self._notify)
