@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memfs.cli.progress import DRAWN_SECONDS, Progress
+from memfs.progress import DRAWN_SECONDS, Progress
 
 
 @contextmanager

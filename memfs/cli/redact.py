@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memfs.cli.choose import Chosen, choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.elapsed import elapsed
-from memfs.cli.progress import Progress
+from memfs.progress import Progress
 from memfs.cli.sought import (
     Beside,
     Sought,
