@@ -15,7 +15,6 @@ from typing import NamedTuple
 from memfs.cli.choose import Chosen, choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.elapsed import elapsed
-from memfs.progress import Progress
 from memfs.cli.sought import (
     Beside,
     Sought,
@@ -31,6 +30,7 @@ from memfs.port.history import brings_bytes
 from memfs.port.keeping import Redaction
 from memfs.port.memory import Memory
 from memfs.port.store import Record
+from memfs.progress import Progress
 from memfs.search import forget
 
 LEAST_TEXT = 8

@@ -18,6 +18,7 @@ from memfs.port.policy import Policy
 from memfs.port.receiving import Received
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record
+from memfs.stores import recorded
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import (
@@ -98,7 +99,7 @@ class SqliteReceiver:
     def reached(self) -> int:
         """The version of the last change that was received."""
         with storage_errors():
-            return rows.version_of(
+            return recorded.version_of(
                 rows.select(self.connection, "SELECT coalesce(max(record), 0) FROM history")[0][0]
             )
 
@@ -107,7 +108,7 @@ class SqliteReceiver:
         with storage_errors(), self.connection:
             for change in changes:
                 for ordinal, each in enumerate(zip(*change, strict=True)):
-                    self._put(rows.key_of(change.version, ordinal), *each)
+                    self._put(recorded.key_of(change.version, ordinal), *each)
             self.connection.execute("UPDATE scope SET policy = ?", (json.dumps(policy.to_json()),))
 
     def settle(self, scope: Scope, origin: Origin) -> None:
@@ -123,7 +124,7 @@ class SqliteReceiver:
                 content = rows.select(
                     self.connection,
                     _BROUGHT,
-                    (rows.key_of(file.content, 0), rows.last_key(file.content), file.id),
+                    (recorded.key_of(file.content, 0), recorded.last_key(file.content), file.id),
                 )[0][0]
                 run(
                     _PUT_FILE,
@@ -140,13 +141,13 @@ class SqliteReceiver:
                 time_ns, actor, reason = origin
                 run(
                     _PUT,
-                    (rows.key_of(scope.version, 0), "policy", 0, None, "", None, 0, time_ns, None, None)
+                    (recorded.key_of(scope.version, 0), "policy", 0, None, "", None, 0, time_ns, None, None)
                     + (*actor, reason, None, None, None),
                 )
             # What the source has forgotten is missing here too.
             run(
                 "UPDATE scope SET policy = ?, pruned = ?",
-                (json.dumps(scope.policy.to_json()), rows.last_key(scope.version)),
+                (json.dumps(scope.policy.to_json()), recorded.last_key(scope.version)),
             )
 
     def opened(self) -> SqliteStore:
@@ -206,7 +207,7 @@ class SqliteReceiver:
         self.connection.execute(_PUT, values)
         if is_redaction:
             assert record.joins is not None, "it says whose bytes it took out"
-            self.connection.execute(_SAY_WHO, (key, record.id, rows.last_key(record.joins)))
+            self.connection.execute(_SAY_WHO, (key, record.id, recorded.last_key(record.joins)))
         else:
             self._newest[record.id] = key
 
