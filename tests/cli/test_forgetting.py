@@ -144,7 +144,8 @@ def test_what_takes_long_says_for_how_long(shell: Shell, command: str) -> None:
         shell("create", "a.md", text).done()
     code = (
         "import sys, time\n"
-        "from memfs.cli import main, progress\n"
+        "from memfs import progress\n"
+        "from memfs.cli import main\n"
         "from memfs.port.memory import Memory\n"
         "progress.QUICK_SECONDS = 0.1\n"
         "def slowly(name):\n"

@@ -165,7 +165,10 @@ def _redactions(subject: Subject) -> Findings:
     """Whether the files of the store have lost what was redacted."""
     known = subject.known
     with _opened(subject) as memory:
-        if memory is None or memory.unfinished_redaction_ns() is None:
+        if memory is None:
+            return
+        if memory.unfinished_redaction_ns() is None:
+            yield ok("Nothing that was redacted is left in the files.")
             return
         memory.maintain()
         since_ns = memory.unfinished_redaction_ns()
