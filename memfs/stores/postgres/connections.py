@@ -9,13 +9,14 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg import generators, pq
 from psycopg.abc import PQGen
-from psycopg.rows import TupleRow
+from psycopg.rows import RowFactory, TupleRow, tuple_row
 
 from memfs.stores.postgres.address import Address
 
@@ -47,7 +48,39 @@ class Connection(psycopg.Connection[TupleRow]):
     deadline = float("inf")
     used = 0.0
     in_doubt = False
-    """Whether the server has warned, since this was last cleared, that a commit may be on no standby."""
+    """Whether the server has warned, since this was last cleared, of a commit that is on no standby."""
+
+    def __init__(self, pgconn: pq.abc.PGconn, row_factory: RowFactory[TupleRow] = tuple_row) -> None:
+        super().__init__(pgconn, row_factory)
+        self._calls: dict[str, bytes] = {}
+
+    def call(self, statement: str, values: Sequence[bytes | str | None]) -> str | None:
+        """The one value that a *statement* with ``$1``... has; text, and bytes as they are.
+
+    """Whether the server has warned, since this was last cleared, of a commit that no standby has."""
+        a commit. Raises psycopg.Error.
+        """
+        name = self._calls.get(statement)
+        if name is None:
+            name = b"memfs_%d" % len(self._calls)
+            self._run(lambda: self.pgconn.send_prepare(name, statement.encode()))
+            self._calls[statement] = name
+        formats = [pq.Format.BINARY if isinstance(value, bytes) else pq.Format.TEXT for value in values]
+        encoded = [value.encode() if isinstance(value, str) else value for value in values]
+        result = self._run(lambda: self.pgconn.send_query_prepared(name, encoded, param_formats=formats))
+        value = result.get_value(0, 0)
+        return None if value is None else bytes(value).decode()
+
+    def _run(self, send: Callable[[], None]) -> pq.abc.PGresult:
+        try:
+            send()
+        except psycopg.Error:
+            self.pgconn.finish()
+            raise
+        result: pq.abc.PGresult = self.wait(generators.execute(self.pgconn))[-1]
+        if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+            raise psycopg.errors.error_from_result(result)
+        return result
 
     def wait(self, gen: PQGen[Answer], *_: Any, **__: Any) -> Answer:
         """Run what psycopg waits for, up to the deadline."""
@@ -149,7 +182,7 @@ class Pool:
 
     def give_back(self, connection: Connection) -> None:
         """The end of ``take``. A connection that is broken, or in the middle of something, is closed."""
-        if not self._closed and connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+        if not self._closed and connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
             connection.used = time.monotonic()
             self._free.append(connection)
         else:

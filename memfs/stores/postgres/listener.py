@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 3.0, 6.0
 """Between two looks at the versions, jittered."""
+TELL_SECONDS = 0.05
+"""Between two rounds of notices: in a burst of commits, each would otherwise cost another transaction."""
 PAUSE_SECONDS = 0.1, 2.0
 """Before the first attempt to reach a server that is away, and the longest pause there is."""
 END_SECONDS = 2.0
@@ -58,8 +60,10 @@ class Listener:
     def tell(self, channel: str, version: int) -> None:
         """Give notice of *version*, soon."""
         with self._lock:
+            is_first = not self._to_tell
             self._to_tell[channel] = max(version, self._to_tell.get(channel, 0))
-        self.look()
+        if is_first:
+            self.look()
 
     def look(self) -> None:
         """Have the thread see what there is to do."""
@@ -101,25 +105,29 @@ class Listener:
         poll.register(connection.fileno(), select.POLLIN)
         poll.register(self._wake_reader, select.POLLIN)
         patience = self._database.address.patience
-        next_look = 0.0
+        next_look = next_tell = 0.0
         while True:
-            connection.deadline = time.monotonic() + patience
+            now = time.monotonic()
+            connection.deadline = now + patience
             stopping = self._stopping
-            self._give_notices(connection)
+            if self._to_tell and (now >= next_tell or stopping):
+                self._give_notices(connection)
+                next_tell = now + TELL_SECONDS
             if stopping:
                 return
             channels = {channel.name: channel for channel in self._database.channels().values()}
             if self._heard ^ channels.keys():
                 self._listen(connection, channels)
                 next_look = 0.0
-            if time.monotonic() >= next_look:
+            if now >= next_look:
                 self._look_at_all(connection, channels)
-                next_look = time.monotonic() + random.uniform(*LOOK_SECONDS)  # noqa: S311
+                next_look = now + random.uniform(*LOOK_SECONDS)  # noqa: S311
             for name, payload in self._notices(connection):
                 channel = channels.get(name)
                 if channel is not None and payload.isdigit():
                     channel.hint(int(payload[:20]))
-            ready = {descriptor for descriptor, _ in poll.poll(max(0.0, next_look - time.monotonic()) * 1000)}
+            due = min(next_look, next_tell) if self._to_tell else next_look
+            ready = dict(poll.poll(max(0.0, due - time.monotonic()) * 1000))
             if self._wake_reader in ready:
                 os.read(self._wake_reader, 4096)
             if connection.fileno() in ready:
@@ -128,12 +136,11 @@ class Listener:
     def _give_notices(self, connection: Connection) -> None:
         with self._lock:
             due, self._to_tell = self._to_tell, {}
-        if due:
-            connection.execute(
-                "SELECT pg_notify(channel, version::text) "
-                "FROM unnest(%s::text[], %s::bigint[]) AS due (channel, version)",
-                (list(due), list(due.values())),
-            )
+        connection.execute(
+            "SELECT pg_notify(channel, version::text) "
+            "FROM unnest(%s::text[], %s::bigint[]) AS due (channel, version)",
+            (list(due), list(due.values())),
+        )
 
     def _notices(self, connection: Connection) -> Iterator[tuple[str, str]]:
         """The channels and payloads that have come: on their own, or with the answer to a statement."""

@@ -15,8 +15,26 @@ COLUMNS = (
 """Of the history, in the order that ``memfs.stores.recorded`` reads them in."""
 
 
-def entries_of(change: Change) -> tuple[str, bytes]:
-    """*change* as a commit's function takes it: what each record says, in JSON, and all contents in one."""
+def is_one_save(change: Change) -> bool:
+    """Whether *change* is the bytes of one memory, new or with its id, and nothing else."""
+    if len(change.puts) != 1 or change.removes or change.moves or change.directories:
+        return False
+    put = change.puts[0]
+    return change.policy is None and put.joins is None and put.operation != "restored"
+
+
+def save_of(change: Change) -> tuple[str | bytes | None, ...]:
+    """A change that is one save, as the function ``put`` takes it."""
+    put = change.puts[0]
+    mtime = None if put.mtime_ns is None else str(put.mtime_ns)
+    return "t" if put.operation == "created" else "f", str(put.id), put.path, mtime, put.content
+
+
+def entries_of(change: Change) -> tuple[str | bytes | None, ...]:
+    """*change* as the function ``commit`` takes it.
+
+    What each record says, in JSON, all contents in one, and the policy.
+    """
     directories = "\n".join(change.directories) or None
     entries: list[list[object]] = [
         ["evicted" if evicted else "deleted", file.id, file.path, file.size, None, None, None, None]
@@ -35,7 +53,7 @@ def entries_of(change: Change) -> tuple[str, bytes]:
         entries.append(["policy", 0, "", 0, None, None, None, None])
     if entries:
         entries[0][5] = directories
-    return json.dumps(entries, ensure_ascii=False), contents[0] if len(contents) == 1 else b"".join(contents)
+    return json.dumps(entries, ensure_ascii=False), b"".join(contents), policy_to(change.policy)
 
 
 def policy_from(recorded: str) -> Policy:

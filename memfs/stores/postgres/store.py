@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import secrets
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.types.numeric import Int4, Int8
+from psycopg.types.numeric import Int8
 
 from memfs.port.change import Change, Commit, File, Origin
 from memfs.port.errors import StoreError, UnsafeStorage
@@ -115,16 +115,15 @@ class PostgresStore:
         self.scope_name = scope_name
         self._database = database
         self._scope = place.scope
-        self._commit = (
-            f"SELECT memfs.commit_{place.part}(%b, %b, %b, %b, %b::text, %b::text, %b, %b::text, "
-            "%b::text::jsonb, %b, %b::text)"
-        )
+        self._put = f"SELECT memfs.put_{place.part}({_places(13)})"
+        self._commit = f"SELECT memfs.commit_{place.part}({_places(11)})"
         self._lock = (
             f"BEGIN; SELECT version FROM memfs.scope_{place.part} "  # noqa: S608
             f"WHERE scope = {place.scope} FOR UPDATE"
         )
         self._channel = database.open_channel(place.scope)
         self._history = History(database, place.scope)
+        self._ids = _change_ids()
         self._held: Connection | None = None
         self._looked = 0.0
         self._overtaken = -QUEUEING_SECONDS
@@ -203,35 +202,21 @@ class PostgresStore:
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One call of the server's function; again, by the same id, where the answer was lost."""
         time_ns, (user, program, pid), reason = origin
-        entries, contents = rows.entries_of(change)
-        values = (
-            Int8(self._scope),
-            Int8(expected),
-            uuid.uuid4(),
-            Int8(time_ns),
-            rows.text(user),
-            rows.text(program),
-            Int4(pid),
-            rows.text(reason),
-            entries,
-            contents,
-            rows.policy_to(change.policy),
-        )
+        who = (rows.text(user), rows.text(program), str(pid), rows.text(reason))
+        head = (str(self._scope), str(expected), next(self._ids), str(time_ns), *who)
+        is_save = rows.is_one_save(change)
+        statement = self._put if is_save else self._commit
+        values = head + (rows.save_of(change) if is_save else rows.entries_of(change))
 
         def send(connection: Connection) -> int | None:
             connection.in_doubt = False
-            held = self._held is connection
-            if held:
-                with connection.pipeline():
-                    cursor = connection.execute(self._commit, values, prepare=True)
-                    connection.execute("COMMIT", prepare=False)
-            else:
-                cursor = connection.execute(self._commit, values, prepare=True)
-            answer: int | None = cursor.fetchall()[0][0]
+            answer = connection.call(statement, values)
+            if self._held is connection:
+                connection.execute("COMMIT")
             if connection.in_doubt:
                 # Committed here, and on no standby yet. The answer to a second call waits for one.
                 raise psycopg.OperationalError("the wait for a standby was ended")
-            return answer
+            return None if answer is None else int(answer)
 
         version = self._run(send, unsure=_UNSURE)
         if version is None:
@@ -330,6 +315,16 @@ class PostgresStore:
             f"The scope '{self.scope_name}' was removed, or is no longer granted to this role; "
             "open the memory again."
         )
+
+
+def _places(number: int) -> str:
+    return ", ".join(f"${place}" for place in range(1, number + 1))
+
+
+def _change_ids() -> Iterator[str]:
+    """The ids of one store's changes, which no other store will ever have."""
+    first = secrets.randbits(128)
+    return (f"{(first + number) % (1 << 128):032x}" for number in count())
 
 
 class _Watching:

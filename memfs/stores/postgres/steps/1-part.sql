@@ -17,18 +17,42 @@ BEGIN
       'CREATE POLICY granted ON memfs.%1$I USING (EXISTS (SELECT FROM memfs.access AS a '
       'WHERE a.scope IN (0, %1$I.scope) AND pg_has_role(a.role::oid, ''USAGE'')))', v_table);
   END LOOP;
+  BEGIN
+    ALTER TABLE memfs.history_{part} ALTER content SET COMPRESSION lz4;  -- pglz would be a third of a commit
+  EXCEPTION WHEN feature_not_supported OR invalid_parameter_value THEN
+    ALTER TABLE memfs.history_{part} ALTER content SET STORAGE EXTERNAL;
+  END;
   REVOKE INSERT, DELETE ON memfs.scope_{part} FROM PUBLIC;
 END $$;
 
--- One change, if the scope is still at the version it was planned on. The answer is the version it led to, minus
--- the scope's version where that is another one, and NULL where there is no such scope (any more). A change that
--- is there already is not made again.
+-- What became of a change that was planned on a version which the scope is not at: the version it led to, if it was
+-- made before and its answer lost; else minus the scope's version, and NULL where there is no such scope (any more).
+CREATE FUNCTION memfs.settle_{part}(p_scope bigint, p_expected bigint, p_change uuid) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_version bigint;
+BEGIN
+  SELECT version INTO v_version FROM memfs.scope_{part} WHERE scope = p_scope FOR UPDATE;
+  IF v_version > p_expected AND (
+    EXISTS (
+      SELECT FROM memfs.history_{part}
+      WHERE scope = p_scope AND record = (p_expected + 1) << 24 AND change = p_change
+    ) OR EXISTS (
+      SELECT FROM memfs.pruned_change
+      WHERE scope = p_scope AND version = p_expected + 1 AND change = p_change
+    )
+  ) THEN
+    RETURN p_expected + 1;
+  END IF;
+  RETURN -v_version;
+END $$;
+
+-- One change, if the scope is still at the version it was planned on: the version it led to, or what settle_{part} says.
 CREATE FUNCTION memfs.commit_{part}(
   p_scope bigint, p_expected bigint, p_change uuid, p_time_ns bigint, p_user text, p_program text, p_pid integer,
   p_reason text, p_records jsonb, p_contents bytea, p_policy text
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  v_version bigint;
   v_record bigint := (p_expected + 1) << 24;
   v_change uuid := p_change;
   v_entry jsonb;
@@ -47,17 +71,7 @@ BEGIN
   UPDATE memfs.scope_{part} SET version = p_expected + 1, policy = coalesce(p_policy, policy)
     WHERE scope = p_scope AND version = p_expected;
   IF NOT FOUND THEN
-    SELECT version INTO v_version FROM memfs.scope_{part} WHERE scope = p_scope FOR UPDATE;
-    IF v_version > p_expected AND (
-      EXISTS (SELECT FROM memfs.history_{part} WHERE scope = p_scope AND record = v_record AND change = p_change)
-      OR EXISTS (
-        SELECT FROM memfs.pruned_change
-        WHERE scope = p_scope AND version = p_expected + 1 AND change = p_change
-      )
-    ) THEN
-      RETURN p_expected + 1;
-    END IF;
-    RETURN -v_version;
+    RETURN memfs.settle_{part}(p_scope, p_expected, p_change);
   END IF;
   FOR v_place IN 0 .. pg_catalog.jsonb_array_length(p_records) - 1 LOOP
     v_entry := p_records -> v_place;
@@ -114,5 +128,37 @@ BEGIN
     v_record := v_record + 1;
     v_change := NULL;
   END LOOP;
+  RETURN p_expected + 1;
+END $$;
+
+-- As commit_{part}, for the change that most are: the bytes of one memory, which is new or keeps its id. It is apart
+-- for the sake of its price: each expression of a function costs microseconds anew in every transaction.
+CREATE FUNCTION memfs.put_{part}(
+  p_scope bigint, p_expected bigint, p_change uuid, p_time_ns bigint, p_user text, p_program text, p_pid integer,
+  p_reason text, p_is_new boolean, p_id bigint, p_path text, p_mtime_ns bigint, p_content bytea
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  v_record bigint := (p_expected + 1) << 24;
+  v_previous bigint;
+BEGIN
+  UPDATE memfs.scope_{part} SET version = p_expected + 1 WHERE scope = p_scope AND version = p_expected;
+  IF NOT FOUND THEN
+    RETURN memfs.settle_{part}(p_scope, p_expected, p_change);
+  END IF;
+  IF p_is_new THEN
+    INSERT INTO memfs.file_{part} (scope, id, path, size, mtime_ns, written, content, record)
+      VALUES (p_scope, p_id, p_path, pg_catalog.length(p_content), coalesce(p_mtime_ns, p_time_ns),
+        v_record, v_record, v_record);
+  ELSE
+    SELECT record INTO v_previous FROM memfs.file_{part} WHERE scope = p_scope AND id = p_id;
+    UPDATE memfs.file_{part} SET path = p_path, size = pg_catalog.length(p_content),
+      mtime_ns = coalesce(p_mtime_ns, p_time_ns), written = v_record, content = v_record, record = v_record
+      WHERE scope = p_scope AND id = p_id;
+  END IF;
+  INSERT INTO memfs.history_{part} (scope, record, operation, id, previous, path, size, time_ns, mtime_ns,
+    "user", program, pid, reason, change, digest, content)
+    VALUES (p_scope, v_record, CASE WHEN p_is_new THEN 'created' ELSE 'modified' END, p_id, v_previous, p_path,
+      pg_catalog.length(p_content), p_time_ns, p_mtime_ns, p_user, p_program, p_pid, p_reason, p_change,
+      pg_catalog.sha256(p_content), p_content);
   RETURN p_expected + 1;
 END $$;
