@@ -182,18 +182,19 @@ def _tell(done: Done, verbs: tuple[str, str]) -> None:
     for sentence in done.left:
         print(f"memfs: {sentence}", file=sys.stderr)
     if done.redaction.pending:
-        print(
-            "memfs: pending: a program reads the store at this moment; its files lose the bytes when it has "
-            "ended. `memfs status` tells until then.",
-            file=sys.stderr,
+        why = done.redaction.left_over or (
+            "a program reads the store at this moment; its files lose the bytes when it has ended. "
+            "`memfs status` tells until then."
         )
+        print(f"memfs: pending: {why}", file=sys.stderr)
 
 
 def _as_json(done: Done) -> dict[str, object]:
+    left_over = done.redaction.left_over
     return {
         "redacted": [{"path": record.path, "version": record.version} for record in done.records],
         "pending": done.redaction.pending,
         "same": [{"path": record.path, "version": record.version} for record in done.redaction.same],
         "dropped": done.dropped,
         "left": done.left,
-    }
+    } | ({"leftOver": left_over} if left_over else {})

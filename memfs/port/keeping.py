@@ -39,11 +39,13 @@ class Redaction(NamedTuple):
 
     ``pending``: the bytes are out of the history, but the files of the store may still hold them until a
     reader that is open now has ended; the store's housekeeping sees to it. ``same`` are versions that hold
-    the same bytes and were not named.
+    the same bytes and were not named. ``left_over`` is set where the housekeeping cannot: a sentence that
+    says where the bytes may still be, and who can remove them.
     """
 
     pending: bool
     same: tuple[Record, ...]
+    left_over: str = ""
 
 
 @runtime_checkable

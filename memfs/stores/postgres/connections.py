@@ -48,7 +48,7 @@ class Connection(psycopg.Connection[TupleRow]):
     deadline = float("inf")
     used = 0.0
     in_doubt = False
-    """Whether the server has warned, since this was last cleared, of a commit that is on no standby."""
+    """Whether the server has warned, since this was last cleared, of a commit that no standby has."""
 
     def __init__(self, pgconn: pq.abc.PGconn, row_factory: RowFactory[TupleRow] = tuple_row) -> None:
         super().__init__(pgconn, row_factory)
@@ -57,7 +57,7 @@ class Connection(psycopg.Connection[TupleRow]):
     def call(self, statement: str, values: Sequence[bytes | str | None]) -> str | None:
         """The one value that a *statement* with ``$1``... has; text, and bytes as they are.
 
-    """Whether the server has warned, since this was last cleared, of a commit that no standby has."""
+        Prepared on first use. It goes to libpq without a cursor, which is half of what a client does for
         a commit. Raises psycopg.Error.
         """
         name = self._calls.get(statement)

@@ -18,6 +18,7 @@ from psycopg.types.numeric import Int8
 
 from memfs.port.change import Change, Commit, File, Origin
 from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT
 from memfs.port.policy import Policy
 from memfs.port.scope import Scope
@@ -28,6 +29,8 @@ from memfs.stores.postgres.address import address_of
 from memfs.stores.postgres.connections import Connection
 from memfs.stores.postgres.database import Database, enter, leave
 from memfs.stores.postgres.history import History
+from memfs.stores.postgres.redaction import redact
+from memfs.stores.postgres.retention import history_use, prune, retain
 from memfs.stores.recorded import commits_of, last_key, version_of
 
 MOST_CHANGES = 20_000
@@ -114,7 +117,7 @@ class PostgresStore:
     def __init__(self, database: Database, scope_name: str, place: _Place) -> None:
         self.scope_name = scope_name
         self._database = database
-        self._scope = place.scope
+        self._scope, self._part = place
         self._put = f"SELECT memfs.put_{place.part}({_places(13)})"
         self._commit = f"SELECT memfs.commit_{place.part}({_places(11)})"
         self._lock = (
@@ -233,7 +236,23 @@ class PostgresStore:
         """Every commit is durable already."""
 
     def maintain(self) -> None:
-        """Cut the history to what is to be kept."""
+        """Cut the history to what is to be kept, if nobody has today."""
+        retain(self._database, self._scope, time.time_ns())
+
+    def prune(self, keep: Retention) -> int:
+        """Forget the versions that *keep* does not name."""
+        return prune(self._database, self._scope, keep, time.time_ns())
+
+    def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
+        """Take the bytes of *versions* out of the history."""
+        redaction, version = redact(self._database, self._scope, self._part, versions, origin)
+        self._channel.learn(version, self)
+        self._database.tell(self._channel, version)
+        return redaction
+
+    def history_use(self) -> HistoryUse:
+        """What the history takes."""
+        return history_use(self._database, self._scope)
 
     def watch(self, notify: Callable[[], None]) -> Watch:
         """Have *notify* called of what others commit, in this process too."""

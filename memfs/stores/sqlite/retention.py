@@ -7,23 +7,22 @@ memory first: whatever comes in between, what is left of a chain is its newer pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import apsw
 
 from memfs.port.keeping import DEFAULT_RETENTION, HistoryUse, Retention
+from memfs.stores.forgetting import (
+    DAY_NS,
+    EVERY_NS,
+    MAX_HISTORY_BYTES,
+    OVER_BOUND_EVERY_NS,
+    STEPS,
+    Chain,
+    kept,
+)
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite import rows
 
-DAY_NS = 24 * 3600 * 10**9
-MAX_HISTORY_BYTES = 1 << 30
-"""A history that takes more is cut further, step by step, until it fits."""
-STEPS = (
-    *(Retention(days, versions) for days, versions in ((30, 20), (7, 5), (1, 1))),
-    *(Retention(None, versions) for versions in (20, 5, 1, 0)),
-)
-EVERY_NS = DAY_NS
-OVER_BOUND_EVERY_NS = 10 * 60 * 10**9
 BATCH = 200
 """Records that go in one transaction."""
 
@@ -36,14 +35,6 @@ WITH RECURSIVE chain (record, previous, time_ns, brings) AS (
 )
 SELECT record, time_ns, brings FROM chain ORDER BY record DESC
 """
-
-
-class _Chain(NamedTuple):
-    """A memory's records, by the newest of them; ``content`` is the one with its present bytes."""
-
-    id: int
-    head: int
-    content: int | None
 
 
 def retain(connection: apsw.Connection, gate: Gate, now_ns: int) -> int:
@@ -68,7 +59,7 @@ def prune(connection: apsw.Connection, gate: Gate, keep: Retention, now_ns: int)
     if not oldest or (keep.days is not None and oldest[0][0] > youngest_ns):
         return 0
     chains = [
-        _Chain(*row)
+        Chain(*row)
         for row in rows.select(
             connection, "SELECT id, record, content FROM file UNION ALL SELECT id, record, NULL FROM gone"
         )
@@ -77,7 +68,7 @@ def prune(connection: apsw.Connection, gate: Gate, keep: Retention, now_ns: int)
     forgotten = 0
     for chain in chains:
         records = rows.select(connection, _CHAIN, (chain.head,))
-        cut = _cut(records, chain, keep, youngest_ns, newest)
+        cut = kept(records, chain, keep, youngest_ns, newest)
         going = [(record,) for record, _, _ in reversed(records[cut:])]
         for start in range(0, len(going), BATCH):
             batch = going[start : start + BATCH]
@@ -97,22 +88,6 @@ def history_use(connection: apsw.Connection) -> HistoryUse:
     present = rows.select(connection, "SELECT coalesce(sum(size), 0) FROM file")[0][0]
     oldest = rows.select(connection, "SELECT time_ns FROM history ORDER BY record LIMIT 1")
     return HistoryUse(max(0, (pages - free) * page_size - present), oldest[0][0] if oldest else None)
-
-
-def _cut(
-    records: list[tuple[int, int, int]], chain: _Chain, keep: Retention, youngest_ns: int, newest: int
-) -> int:
-    """How many of a memory's *records* stay, newest first: never without the bytes that they show."""
-    cut = 0
-    for record, time_ns, _ in records:
-        is_kept = (keep.days is not None and time_ns > youngest_ns) or cut < (keep.versions or 0)
-        is_kept |= record == newest  # it is also the version of the scope
-        if not is_kept and (chain.content is None or record < chain.content):
-            break
-        cut += 1
-    while 0 < cut < len(records) and not records[cut - 1][2]:
-        cut += 1
-    return cut
 
 
 def _under(

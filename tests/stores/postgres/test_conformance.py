@@ -7,12 +7,14 @@ from functools import partial
 import pytest
 
 from memfs import open_memory
+from memfs.port.keeping import Keeper
 from memfs.port.store import Reporting, Store
 from memfs.stores.postgres.store import PostgresStore
 from memfs.testing import Case, conformance_cases
 
 # Checked by mypy: the class satisfies the protocols.
 STORE: type[Store] = PostgresStore
+KEEPER: type[Keeper] = PostgresStore
 REPORTING: type[Reporting] = PostgresStore
 
 
