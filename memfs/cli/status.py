@@ -76,8 +76,9 @@ def _described(memory: Known) -> dict[str, Any]:
         return shown
     report = _report(mount.mountpoint)
     newest = last_event(State(state_of(mount.mountpoint, mount.store, mount.scope)))
-    in_store = _use_reported(report) if memory.store == "simple:" else _in_store(memory)
-    return shown | in_store | _reported(report) | {"last_event": newest}
+    away = _away(report)
+    in_store = _use_reported(report) if memory.store == "simple:" or away else _in_store(memory)
+    return shown | in_store | _reported(report) | away | {"last_event": newest}
 
 
 def _reported(report: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +96,14 @@ def _reported(report: dict[str, Any]) -> dict[str, Any]:
     if isinstance(scratch, dict):
         found |= {"scratch_bytes": scratch.get("usedBytes"), "max_scratch_bytes": scratch.get("maxBytes")}
     return found
+
+
+def _away(report: dict[str, Any]) -> dict[str, Any]:
+    """That the mount does not reach its store; nothing where it does."""
+    store = report.get("store")
+    if not isinstance(store, dict) or store.get("state") != "away":
+        return {}
+    return {"away": str(store.get("message"))}
 
 
 def _report(mountpoint: str) -> dict[str, Any]:
@@ -218,6 +227,8 @@ def _told(memory: dict[str, Any]) -> str:
     if memory.get("archived_files"):
         archived = f"{memory['archived_files']:,} files, {memory['archived_bytes']:,} bytes"
         lines.append(_row("archive", archived))
+    if "away" in memory:
+        lines.append(_row("away", memory["away"], YELLOW, whole=True))
     lines += _told_of_use(memory)
     if "state" not in memory and "fault" not in memory:
         words = "" if memory["name"] == DEFAULT else f" --memory {memory['name']}"

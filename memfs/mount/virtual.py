@@ -95,9 +95,14 @@ class VirtualTree:
             "parked": [self._tree.path_of_parked(parked) for parked in self._tree.parked],
             "scratch": {"usedBytes": self._area.used, "maxBytes": MAX_TOTAL_BYTES},
             "rejected": sum(1 for _ in self._rejected),
-            "store": {"state": "ok", "waits": self._memory.waits},
+            "store": self._store(),
         }
         return json.dumps(status, indent=2).encode() + b"\n"
+
+    def _store(self) -> dict[str, object]:
+        away = self._memory.away()
+        state = {"state": "ok"} if away is None else {"state": "away", "message": away}
+        return {**state, "waits": self._memory.waits}
 
     def _leaves_next(self, scope: Scope) -> str | None:
         """The memory that the next eviction takes."""

@@ -2,7 +2,8 @@
 
 It keeps a snapshot of the scope, plans each command on it with the pure core, and has the
 store commit the change against the snapshot's version. It is safe to use from several
-threads: one lock covers the snapshot and the commits; reading bytes waits for no writer.
+threads: one lock covers the snapshot and the commits; reading bytes waits for no writer, and where a
+server keeps the scope, looking at the snapshot waits for none that waits for a server.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ from memfs.port.receipts import Failure, Result, Success
 from memfs.port.restoring import archived_place_of, plan_restore_archived
 from memfs.port.reverting import place_of, plan_restore, plan_undo
 from memfs.port.scope import Scope
-from memfs.port.store import Busy, Record, Reporting, Shared, Store, VersionMismatch, Watch
+from memfs.port.store import Busy, Record, Remote, Reporting, Shared, Store, VersionMismatch, Watch
 
 Seen = TypeVar("Seen")
 
 MAX_TRIES = 64
 """How often a change is planned anew when other writers win, before the answer is CONFLICT."""
-
+LOOK_SECONDS = 1.0
+"""How long who looks waits for a writer that waits for a server: what is known then is shown as it is."""
 
 Planner: TypeAlias = Callable[[Scope, int], Plan]
 """What a scope is to become, at the time of the commit (nanoseconds since the epoch)."""
@@ -74,7 +76,11 @@ class Memory:
         self.actor = actor
         self._store = store
         self._shared = store if isinstance(store, Shared) else None
+        self._remote = store if isinstance(store, Remote) else None
         self._lock = threading.Lock()
+        self._changing = (
+            threading.Lock()
+        )  # within the other: the snapshot changes, or is read without that one
         self._cache = ContentCache()
         self._snapshot = store.load()
         self._behind = False  # whatever ``changed`` says: the last catch-up or commit has not succeeded
@@ -154,13 +160,20 @@ class Memory:
     def look(self, reader: Callable[[Scope], Seen]) -> Seen:
         """What *reader* sees in the scope as it is now, everybody's changes included. Raises StoreError.
 
-        *reader* has the scope to itself for as long as it runs, and must only read.
+        Where a server keeps the scope and is away: as it was last known. *reader* has the scope to itself for
+        as long as it runs, and must only read.
         """
+        if self._remote is not None:
+            return self._look_from_afar(self._remote, reader)
         with self._lock:
             if self._closed:
                 raise StoreError(_CLOSED.message)
             self._take_in([])
             return reader(self._snapshot)
+
+    def away(self) -> str | None:
+        """Since when the store's server is away, why, and what that means; None where it is there."""
+        return None if self._remote is None else self._remote.away()
 
     def catch_up(self) -> Sequence[Commit]:
         """Take in what others committed; what was new, in version order. Raises StoreError."""
@@ -411,6 +424,24 @@ class Memory:
     ) -> None:
         self.close()
 
+    def _look_from_afar(self, remote: Remote, reader: Callable[[Scope], Seen]) -> Seen:
+        """As :meth:`look`; by what is known where the server is away, or a writer waits for it."""
+        has_turn = self._lock.acquire(timeout=0 if remote.away() else LOOK_SECONDS)
+        try:
+            if self._closed:
+                raise StoreError(_CLOSED.message)
+            if has_turn and not remote.away():
+                try:
+                    self._take_in([])
+                except StoreError:
+                    if not remote.away():
+                        raise
+            with self._changing:
+                return reader(self._snapshot)
+        finally:
+            if has_turn:
+                self._lock.release()
+
     def _keeper(self) -> Keeper:
         if not isinstance(self._store, Keeper):
             raise StoreError(
@@ -513,7 +544,8 @@ class Memory:
         if foreign is None:
             fresh = store.load()
             commits.append(difference(scope, fresh))
-            self._snapshot = fresh
+            with self._changing:
+                self._snapshot = fresh
         else:
             for commit in foreign:
                 self._apply(commit)
@@ -521,7 +553,8 @@ class Memory:
         self._behind = False
 
     def _apply(self, commit: Commit) -> None:
-        self._snapshot.apply(commit)
+        with self._changing:
+            self._snapshot.apply(commit)
         for remove in commit.change.removes:
             self._cache.drop(remove.file.id)
         for put in commit.change.puts:

@@ -155,6 +155,17 @@ class Store(Protocol):
 
 
 @runtime_checkable
+class Remote(Protocol):
+    """What a store has beside :class:`Store` if a server keeps its scopes, which may be out of reach."""
+
+    def away(self) -> str | None:
+        """Since when the server is away, why, and what that means: a sentence, or None where it is there.
+
+        As far as is known; nothing is asked.
+        """
+
+
+@runtime_checkable
 class Shared(Protocol):
     """What a store has beside :class:`Store` if its scope lies where others put things too."""
 
