@@ -45,6 +45,13 @@ class Channel:
         for notify in due:
             notify()
 
+    def rouse(self) -> None:
+        """There may have been something to hear, for a while in which nothing was heard."""
+        with self._lock:
+            due = [notify for _, notify in self._watchers]
+        for notify in due:
+            notify()
+
     def add_watcher(self, who: object, notify: Callable[[], None]) -> None:
         """Call *notify* of whatever is learnt, but for what the store *who* commits itself."""
         with self._lock:

@@ -42,10 +42,12 @@ SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_se
 class Connection(psycopg.Connection[TupleRow]):
     """One connection, whose every wait has an end: ``deadline``, on the clock of ``time.monotonic``.
 
-    When it comes, the connection is closed, and what the server made of the statement is not known.
+    When it comes, the connection is closed, and what the server made of the statement is not known. As long
+    as an answer is coming in, it is put off, by ``patience`` seconds from each part of it.
     """
 
     deadline = float("inf")
+    patience = 0.0
     used = 0.0
     in_doubt = False
     """Whether the server has warned, since this was last cleared, of a commit that no standby has."""
@@ -97,6 +99,8 @@ class Connection(psycopg.Connection[TupleRow]):
                         continue
                     raise psycopg.errors.ConnectionTimeout("no answer in time")
                 events = found[0][1]
+                if events & select.POLLIN and self.patience:
+                    self.deadline = max(self.deadline, time.monotonic() + self.patience)
                 ready = (1 if events & ~select.POLLOUT else 0) | (2 if events & ~select.POLLIN else 0)
                 wanted = gen.send(ready & int(wanted) or int(wanted))
         except StopIteration as stop:
@@ -129,8 +133,9 @@ def connect(address: Address, deadline: float, name: str = "memfs") -> Connectio
     try:
         connection.deadline = deadline
         connection.add_notice_handler(lambda notice: _note(connection, notice))
-        patience = str(int(address.patience * 1000))
-        connection.execute(_SET_UP, (patience, patience))
+        patience = int(address.patience * 1000)
+        connection.execute(_SET_UP, (str(patience * 4 // 5), str(patience)))
+        connection.patience = address.patience
     except BaseException:
         connection.close()
         raise

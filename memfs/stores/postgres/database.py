@@ -38,6 +38,7 @@ class Database:
         self.users = 0
         self.away_since: float | None = None
         self.away_because = ""
+        self.server_version = ""
         self.pool = Pool(address)
         self._channels: dict[int, Channel] = {}
         self._lock = threading.Lock()
@@ -62,7 +63,10 @@ class Database:
                 return work(connection)
             with self.pool.lease(deadline) as connection:
                 sent = True
-                return work(connection)
+                answer = work(connection)
+                if not self.server_version:
+                    self.server_version = connection.info.parameter_status("server_version") or "?"
+                return answer
 
         return self._until_patience_ends(once, lambda: unsure if sent else "")
 
@@ -117,6 +121,8 @@ class Database:
             self.away_because = reason_of(error)
             self.away_since = time.time()
             log.warning("the store %s is away: %s", self.place, self.away_because)
+            if self.channels():
+                self.listen()  # which tries again by itself, and so knows when the server is back
 
     def is_here(self) -> None:
         """Note that the server answers."""
@@ -124,14 +130,14 @@ class Database:
         if since is not None:
             log.warning("the store %s is back after %.1f s", self.place, time.time() - since)
 
-    def health(self) -> str:
-        """Whether the server is there, and how much of the connections is in use, for people."""
+    def away(self) -> str | None:
+        """Since when the server is away, why, and what that means; None where it is there."""
         since = self.away_since
         if since is None:
-            return f"{self.pool.in_use} of {self.address.connections} connections in use"
+            return None
         when = time.strftime("%H:%M:%S", time.localtime(since))
         return (
-            f"away since {when} ({self.away_because}); reads go on, writes wait {self.address.patience:g} s"
+            f"since {when}: {self.away_because}; reads go on, writes wait {self.address.patience:g} s for it"
         )
 
     def _sentence(self, unsure: str) -> str:

@@ -74,11 +74,16 @@ class Listener:
         """Give the notices that are due, and end the thread."""
         self._stopping = True
         self.look()
-        self._thread.join()
-        os.close(self._wake_writer)
-        os.close(self._wake_reader)
+        self._thread.join(END_SECONDS)  # it may wait for a server that is away
 
     def _run(self) -> None:
+        try:
+            self._go_on()
+        finally:
+            os.close(self._wake_writer)
+            os.close(self._wake_reader)
+
+    def _go_on(self) -> None:
         pause = PAUSE_SECONDS[0]
         while not self._stopping:
             try:
@@ -165,7 +170,10 @@ class Listener:
         )
         for scope, version in found:
             by_scope[scope].learn(version)
+        fresh = channels.keys() - self._heard
         self._heard = frozenset(channels)
+        for name in fresh:
+            channels[name].rouse()
         self._database.is_here()
 
     def _sleep(self, seconds: float) -> None:

@@ -278,12 +278,17 @@ class PostgresStore:
         """The names directly below *path* that lead to memories that have left."""
         return self._history.gone_children(path)
 
+    def away(self) -> str | None:
+        """Since when the server is away, and why."""
+        return self._database.away()
+
     def report(self) -> Mapping[str, object]:
         """The server, and how it is."""
         database = self._database
         return {
-            "server": database.place,
-            "connection": database.health(),
+            "server": f"{database.place}, PostgreSQL {database.server_version}",
+            "pool": f"{database.pool.in_use} of {database.address.connections} connections in use",
+            "away": database.away(),
             "scope id": self._channel.name.removeprefix("memfs_"),
         }
 
