@@ -73,6 +73,14 @@ class Connection(psycopg.Connection[TupleRow]):
         value = result.get_value(0, 0)
         return None if value is None else bytes(value).decode()
 
+    def call_and_commit(self, statement: str, values: Sequence[bytes | str | None]) -> str | None:
+        """As :meth:`call`, and the end of the transaction in the same round trip."""
+        with self.pipeline():
+            cursor = psycopg.RawCursor(self).execute(statement, values)
+            self.execute("COMMIT")
+        (value,) = cursor.fetchone() or (None,)
+        return None if value is None else str(value)
+
     def _run(self, send: Callable[[], None]) -> pq.abc.PGresult:
         try:
             send()

@@ -50,8 +50,8 @@ ORDER BY 6
 _CHANGES = f"""
 SELECT {rows.COLUMNS}, s.version, s.pruned, CASE operation WHEN 'policy' THEN s.policy END
 FROM memfs.scope AS s
-  LEFT JOIN memfs.history AS h ON h.scope = s.scope AND h.scope = %(scope)s AND h.record > %(after)s
-WHERE s.scope = %(scope)s ORDER BY record LIMIT %(most)s
+  LEFT JOIN memfs.history AS h ON h.scope = s.scope AND h.scope = {{scope}} AND h.record > {{after}}
+WHERE s.scope = {{scope}} ORDER BY record LIMIT {MOST_CHANGES + 1}
 """  # noqa: S608
 _FIND = """
 SELECT d.scope, s.tableoid::regclass::text
@@ -120,14 +120,13 @@ class PostgresStore:
         self._scope, self._part = place
         self._put = f"SELECT memfs.put_{place.part}({_places(13)})"
         self._commit = f"SELECT memfs.commit_{place.part}({_places(11)})"
-        self._lock = (
-            f"BEGIN; SELECT version FROM memfs.scope_{place.part} "  # noqa: S608
-            f"WHERE scope = {place.scope} FOR UPDATE"
-        )
+        self._lock = f"BEGIN; SELECT FROM memfs.scope_{place.part} WHERE scope = {place.scope} FOR UPDATE; "
         self._channel = database.open_channel(place.scope)
         self._history = History(database, place.scope)
         self._ids = _change_ids()
         self._held: Connection | None = None
+        self._found: list[Any] | None = None
+        self._seen = 0  # the version up to which the memory has been given all changes
         self._looked = 0.0
         self._overtaken = -QUEUEING_SECONDS
         self._committed = 0
@@ -148,6 +147,7 @@ class PostgresStore:
         files = [File(row[0], row[1], row[2], row[3], version_of(row[4])) for row in found[1:]]
         check_files(files, f"The scope '{self.scope_name}'")
         self._channel.learn(version, self)
+        self._seen = version
         return Scope(rows.policy_from(policy), version, files)
 
     def read(self, file_id: int, version: int) -> bytes:
@@ -188,9 +188,12 @@ class PostgresStore:
 
     def changes(self, since: int) -> Sequence[Commit] | None:
         """The commits after *since*, from the history; contents stay where they are."""
-        values = {"scope": Int8(self._scope), "after": Int8(last_key(since)), "most": MOST_CHANGES + 1}
-        self._before_look()
-        found = self._run(lambda connection: connection.execute(_CHANGES, values).fetchall())
+        if self._held is not None and self._seen == since and self._found is not None:
+            found, self._found = self._found, None
+        else:
+            self._before_look()
+            query = self._changes_after(since)
+            found = self._run(lambda connection: connection.execute(query).fetchall())
         if not found:
             raise self._removed()
         version, pruned, _ = found[0][-3:]
@@ -200,7 +203,10 @@ class PostgresStore:
         policy = next((row[-1] for row in reversed(found) if row[-1] is not None), None)
         records = [row for row in found if row[0] is not None]
         commits = commits_of(records, None if policy is None else rows.policy_from(policy))
-        return commits if len(commits) == version - since else None
+        if len(commits) != version - since:
+            return None
+        self._seen = version
+        return commits
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One call of the server's function; again, by the same id, where the answer was lost."""
@@ -213,9 +219,8 @@ class PostgresStore:
 
         def send(connection: Connection) -> int | None:
             connection.in_doubt = False
-            answer = connection.call(statement, values)
-            if self._held is connection:
-                connection.execute("COMMIT")
+            call = connection.call_and_commit if self._held is connection else connection.call
+            answer = call(statement, values)
             if connection.in_doubt:
                 # Committed here, and on no standby yet. The answer to a second call waits for one.
                 raise psycopg.OperationalError("the wait for a standby was ended")
@@ -229,7 +234,7 @@ class PostgresStore:
             self._channel.learn(-version, self)
             raise VersionMismatch
         self._channel.learn(version, self)
-        self._committed = version
+        self._committed = self._seen = version
         return Commit(version, change, origin)
 
     def sync(self) -> None:
@@ -308,22 +313,32 @@ class PostgresStore:
         self._looked = time.monotonic()
 
     def _take_lock(self) -> None:
-        """Take the lock of the scope's row, in the order of coming: who has it is not overtaken."""
+        """Take the lock of the scope's row, in the order of coming: who has it is not overtaken.
+
+        What others have committed comes with it: nobody goes on until this one has planned and committed.
+        """
+        query = self._lock.encode() + self._changes_after(self._seen)
 
         def lock(connection: Connection) -> None:
-            cursor = connection.execute(self._lock)
-            cursor.nextset()
-            for (version,) in cursor:
-                self._channel.learn(version, self)
+            cursor = connection.execute(query)
+            while cursor.nextset():
+                pass
+            self._found = cursor.fetchall()
+            for row in self._found[:1]:
+                self._channel.learn(row[-3], self)
 
+        self._before_look()
         self._held = self._database.take(lock)
+
+    def _changes_after(self, since: int) -> bytes:
+        return _CHANGES.format(scope=self._scope, after=last_key(since)).encode()
 
     def _let_go(self) -> None:
         self._let_go_of_lock()
         self._channel.queue.release()
 
     def _let_go_of_lock(self) -> None:
-        connection, self._held = self._held, None
+        connection, self._held, self._found = self._held, None, None
         if connection is None:
             return
         try:
