@@ -35,8 +35,8 @@ Which memory a command is about, the first that applies:
                         the scope 'default' of the user's own store
 A store is sqlite:PATH (a directory, made when missing), directory:PATH (a
 folder of plain files, which are the memories), git:PATH (a repository, made
-when missing; git:PATH?ref=REF names a reference), or simple: (kept in one
-process only).
+when missing; git:PATH?ref=REF names a reference), postgresql://HOST/DATABASE
+(a server that many machines share), or simple: (kept in one process only).
 
 A setting is taken from the first that has it: its option (--max-files), its
 variable (MEMFS_MAX_FILES; MEMFS_MEMORY for --memory), the memory's file

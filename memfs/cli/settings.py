@@ -280,7 +280,7 @@ MEMORY = (
         "store",
         TEXT,
         "URL",
-        "sqlite:PATH, directory:PATH, git:PATH or simple:",
+        "sqlite:PATH, directory:PATH, git:PATH, postgresql://HOST/DATABASE or simple:",
         fault=_store_fault,
         fixed=_store_not_fixed,
     ),

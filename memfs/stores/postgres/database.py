@@ -117,8 +117,8 @@ class Database:
 
     def is_away(self, error: BaseException) -> None:
         """Note that the server did not answer, and why."""
+        self.away_because = reason_of(error)
         if self.away_since is None:
-            self.away_because = reason_of(error)
             self.away_since = time.time()
             log.warning("the store %s is away: %s", self.place, self.away_because)
             if self.channels():
