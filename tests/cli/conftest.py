@@ -32,8 +32,9 @@ SECONDS = 60
 LONE = {
     "view", "create", "str-replace", "insert", "delete", "rename", "search", "log", "show", "diff", "restore",
     "undo", "policy", "place", "tasks", "archive", "config", "init", "events", "rejected", "integrate",
+    "port",
 }  # fmt: skip
-"""The commands that neither start a process nor wait for one: in a quick run, this one carries them out."""
+"""The commands that start no process: in a quick run, this one carries them out."""
 
 
 class Done(NamedTuple):
@@ -75,11 +76,12 @@ class Shell:
 
     def __call__(self, *arguments: str, text: str | bytes = b"", cwd: Path | None = None) -> Done:
         """Run one command to its end; *text* is its standard input."""
-        if QUICK and not text and arguments and arguments[0] in LONE:
-            return self._run_here(arguments, cwd or self.home)
+        given = text.encode() if isinstance(text, str) else text
+        if QUICK and arguments and (arguments[0] in LONE or "--help" in arguments):
+            return self._run_here(arguments, given, cwd or self.home)
         done = subprocess.run(
             self.command(*arguments),
-            input=text.encode() if isinstance(text, str) else text,
+            input=given,
             capture_output=True,
             env=self.environment,
             cwd=cwd or self.home,
@@ -88,12 +90,12 @@ class Shell:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def _run_here(self, arguments: tuple[str, ...], cwd: Path) -> Done:
+    def _run_here(self, arguments: tuple[str, ...], text: bytes, cwd: Path) -> Done:
         environment, directory = dict(os.environ), os.getcwd()
         _become(self.environment)
         os.chdir(cwd)
         try:
-            with _descriptor(0, "r"), _descriptor(1, "w") as out, _descriptor(2, "w") as err:
+            with _descriptor(0, "r", text), _descriptor(1, "w") as out, _descriptor(2, "w") as err:
                 with redirect_stdout(out), redirect_stderr(err):
                     status = main(arguments)
                 said = [_all_of(stream) for stream in (out, err)]
@@ -127,10 +129,12 @@ class Shell:
 
 
 @contextmanager
-def _descriptor(number: int, mode: str) -> Iterator[IO[str]]:
-    """A stream on the descriptor *number*, which leads to an empty file meanwhile."""
+def _descriptor(number: int, mode: str, content: bytes = b"") -> Iterator[IO[str]]:
+    """A stream on the descriptor *number*, which leads to a file meanwhile that holds *content*."""
     kept = os.dup(number)
-    with TemporaryFile() as file:
+    with TemporaryFile(buffering=0) as file:
+        file.write(content)
+        file.seek(0)
         os.dup2(file.fileno(), number)
         try:
             with open(number, mode, encoding="utf-8", closefd=False) as stream:

@@ -50,6 +50,7 @@ def test_names_of_configured_memories_are_completed(shell: Shell) -> None:
     assert words(shell, "view", "--memory", "=", "wo") == ["work", "world"], "as bash parts it"
 
 
+@pytest.mark.slow
 def test_paths_are_those_in_the_memory(filled: Shell) -> None:
     assert words(filled, "view", "") == ["notes.md", "projects/"]
     assert words(filled, "view", "projects/") == ["projects/atlas/", "projects/bo.md"]

@@ -209,7 +209,8 @@ class TestArchive:
         project.mkdir()
         (project / "a.html").write_text("x")
         place.shell("archive", "atlas", cwd=place.directory / "projects").done()
-        (project).mkdir()
+        eventually(lambda: not project.exists())
+        project.mkdir()
         (project / "b.html").write_text("x")
         place.shell("archive", "atlas", cwd=place.directory / "projects").done()
         there = place.directory / "archive" / str(datetime.now(UTC).year) / "projects/atlas"

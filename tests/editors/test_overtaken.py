@@ -47,6 +47,7 @@ def test_it_is_committed_and_the_other_version_kept(mount: Editing, memory: Path
     assert mount.versions_of("notes.md") == [OLD, FOREIGN, NEW]
 
 
+@pytest.mark.slow
 def test_the_event_names_both_writers(mount: Editing, memory: Path) -> None:
     write_while_open(mount, memory, "create", path="/memories/notes.md", text=FOREIGN)
     (event,) = [event for event in mount.events() if event["code"] == "OVERTAKEN"]

@@ -111,6 +111,7 @@ def test_the_new_file_has_the_memorys_mode(order: str, mount: Editing, memory: P
     assert mount.stored()["notes.md"] == NEW
 
 
+@pytest.mark.slow
 def test_the_backup_coming_back_is_no_version(mount: Editing, memory: Path, backup: Path) -> None:
     backup.rename(memory)
     assert memory.read_text() == OLD
@@ -119,6 +120,7 @@ def test_the_backup_coming_back_is_no_version(mount: Editing, memory: Path, back
     assert operations(mount) == [("modified", "notes.md")]
 
 
+@pytest.mark.slow
 def test_a_changed_backup_coming_back_is_a_version(mount: Editing, memory: Path, backup: Path) -> None:
     before = mount.id_of("notes.md")
     backup.write_text(NEW)
@@ -208,6 +210,7 @@ def test_it_goes_with_its_directory(mount: Editing) -> None:
     assert (mount.path / "above/other.md~").read_text() == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["too large", "no text"])
 def test_a_refused_new_file_brings_it_back(fault: str, mount: Editing, memory: Path, backup: Path) -> None:
     data = b"x" * 70_000 if fault == "too large" else b"\xff\xfe"
@@ -248,6 +251,7 @@ def test_two_at_once_are_two(mount: Editing) -> None:
     assert [mount.id_of(name) for name in ("notes.md", "below/other.md")] == ids
 
 
+@pytest.mark.slow
 def test_the_same_name_twice_over(mount: Editing, memory: Path, backup: Path) -> None:
     memory.write_text(NEW)
     memory.rename(backup)
@@ -256,6 +260,7 @@ def test_the_same_name_twice_over(mount: Editing, memory: Path, backup: Path) ->
     assert backup.read_text() == NEW
 
 
+@pytest.mark.slow
 def test_a_full_scope_has_room_for_what_was_parked(editing: MakeEditing) -> None:
     """Re-creating a parked name is no new file: nothing else leaves for it."""
     mount = editing(files={"a.md": OLD, "b.md": OLD}, constants=LONG, max_files=2)

@@ -181,6 +181,7 @@ def archiving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
         mounted.close()
 
 
+@pytest.mark.slow
 def test_both_doors_show_what_a_model_with_an_archive_says(archiving: Mounted) -> None:
     ArchivingMachine.mounted = archiving
     run_state_machine_as_test(ArchivingMachine, settings=QUICK)

@@ -104,6 +104,7 @@ def test_identical_bytes_make_no_version(mount: Mounted, here: Path, how: str) -
     assert os.listdir(here) == ["a.md"]
 
 
+@pytest.mark.slow
 def test_identical_bytes_after_a_remount_make_no_version(mounting: Mounting) -> None:
     mounted = mounting()
     write(mounted.path / "a.md", "the same")

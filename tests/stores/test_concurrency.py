@@ -110,6 +110,7 @@ def test_processes_lose_nothing_of_each_other(fast_path: Path, modes: tuple[str,
         check(memory, workers, 15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DURABLE)
 def test_two_processes_may_make_one_scope_at_the_same_time(tmp_path: Path, kind: str) -> None:
     processes = [

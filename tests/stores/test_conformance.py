@@ -34,8 +34,8 @@ def test_a_simple_store_keeps_the_contract(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", conformance_cases, ids=str)
-def test_a_sqlite_store_keeps_the_contract(case: Case, sqlite_url: str) -> None:
-    case.run(partial(open_memory, sqlite_url))
+def test_a_sqlite_store_keeps_the_contract(case: Case, fast_path: Path) -> None:
+    case.run(partial(open_memory, f"sqlite:{fast_path}/store"))
 
 
 @pytest.mark.slow

@@ -83,6 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
+@pytest.mark.slow
 def test_several_clients_share_a_memory_and_hear_of_each_other(server: Served) -> None:
     with server.client(LEGACY) as one, server.client(MODERN) as other:
         subscribe(one, "memory:///a.md")

@@ -172,6 +172,7 @@ def test_housekeeping_packs_a_repository_of_memfs_and_no_other(
     assert not list(theirs.glob(".git/objects/pack/*.pack"))
 
 
+@pytest.mark.slow
 def test_gc_beside_a_writer_loses_nothing(repository: Path) -> None:
     with open_pair(repository)[0] as memory:
         for number in range(3):
