@@ -36,6 +36,7 @@ from memfs.cli.supervisor import Supervisor
 from memfs.mount.lifecycle import (
     Health,
     MountpointError,
+    Unfit,
     answers,
     check_apart,
     default_mountpoint,
@@ -80,7 +81,8 @@ def _run(options: Namespace) -> int:
             return _already_mounted(claimed, memory if names_a_memory else None, options.first_memory)
         _mount(plan, claimed)
     except MountpointError as error:
-        raise Complaint(str(error)) from None
+        status = Status.UNFIT_DIRECTORY if isinstance(error, Unfit) else Status.REFUSED
+        raise Complaint(str(error), status) from None
     return Status.DONE
 
 
@@ -110,9 +112,7 @@ class _Plan(NamedTuple):
         if kind in ("sqlite", "directory", "git"):
             check_apart(self.mountpoint, "the store", path.partition("?ref=")[0])
         if kind == "directory" and self.mountpoint.startswith(path + "/"):
-            raise MountpointError(
-                f"{self.mountpoint} lies in the store, {path}; name a directory outside of it."
-            )
+            raise Unfit(f"{self.mountpoint} lies in the store, {path}; name a directory outside of it.")
 
     def serve(self, herald: Herald) -> None:
         """Open the memory and serve it; the process that calls this does nothing else any more."""

@@ -21,8 +21,8 @@ An AI agent's memory: text files under /memories, worked on by six commands, or
 mounted as a directory.
 """
 EXIT_STATUSES = """\
-0 done, 1 refused, 2 wrong usage, 3 the store failed, 78 wrong
-configuration."""
+0 done, 1 refused, 2 wrong usage, 3 the store failed, 73 a
+directory that cannot be mounted on, 78 wrong configuration."""
 WHICH_MEMORY = """\
 Which memory a command is about, the first that applies:
   --memory NAME         the one configured in $XDG_CONFIG_HOME/memfs/NAME.toml;

@@ -10,8 +10,10 @@ from typing import Any
 from memfs.cli.complaint import Complaint, Status
 from memfs.cli.configuration import DEFAULT
 from memfs.cli.events import last_event, told
+from memfs.cli.installation import installed_names
 from memfs.cli.known import Known, known_memories
 from memfs.cli.running import State, log_of, state_of
+from memfs.cli.systemd import unit_of, user_manager
 from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, cut, painted
 from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
@@ -62,13 +64,14 @@ def _memories(wanted: str | None) -> list[dict[str, Any]]:
 def _described(memory: Known) -> dict[str, Any]:
     mount = memory.mount
     if memory.fault:
-        return {"name": memory.name, "fault": memory.fault}
+        return {"name": memory.name, "fault": memory.fault} | _service(memory.name)
     if mount is None:
         return {
             "name": memory.name,
             "mountpoint": memory.mountpoint,
             "store": memory.store,
             "scope": memory.scope,
+            **_service(memory.name),
         } | _in_store(memory)
     state: str = probe(mount.mountpoint) if is_mounted(mount.mountpoint) else "starting or ending"
     shown = {"name": memory.name, **mount._asdict(), "state": state, "log": str(log_of(mount.mountpoint))}
@@ -79,6 +82,15 @@ def _described(memory: Known) -> dict[str, Any]:
     away = _away(report)
     in_store = _use_reported(report) if memory.store == "simple:" or away else _in_store(memory)
     return shown | in_store | _reported(report) | away | {"last_event": newest}
+
+
+def _service(name: str | None) -> dict[str, Any]:
+    """What has become of the service of a memory that is down, where one was installed."""
+    manager = user_manager() if name in installed_names() else None
+    if name is None or manager is None:
+        return {}
+    shown = manager.properties(unit_of(name))
+    return {"service": {"state": shown.get("ActiveState"), "status": shown.get("StatusText", "")}}
 
 
 def _reported(report: dict[str, Any]) -> dict[str, Any]:
@@ -230,7 +242,12 @@ def _told(memory: dict[str, Any]) -> str:
     if "away" in memory:
         lines.append(_row("away", memory["away"], YELLOW, whole=True))
     lines += _told_of_use(memory)
-    if "state" not in memory and "fault" not in memory:
+    if "service" in memory:
+        service = memory["service"]
+        state = f"{service['state']}: {service['status']}".removesuffix(": ")
+        lines.append(_row("service", state, RED if service["state"] == "failed" else "", whole=True))
+        lines.append(_row("down", f"`memfs service start {memory['name']}` starts it", whole=True))
+    elif "state" not in memory and "fault" not in memory:
         words = "" if memory["name"] == DEFAULT else f" --memory {memory['name']}"
         lines.append(_row("down", f"`memfs mount{words}` mounts it", whole=True))
     if "fault" in memory:

@@ -37,6 +37,10 @@ class MountpointError(Exception):
     """A directory cannot be mounted on, or a mount not be taken away: a sentence that says what to do."""
 
 
+class Unfit(MountpointError):
+    """The directory will carry no mount before somebody changes it, or names another; time mends nothing."""
+
+
 class Busy(MountpointError):
     """A program is in the mount, or has a file of it open."""
 
@@ -80,7 +84,7 @@ def prepare(mountpoint: str) -> bool:
     """
     outer = memfs_mount_above(os.path.dirname(mountpoint))
     if outer is not None:  # before anything is asked below it
-        raise MountpointError(f"{mountpoint} lies inside the memfs mount {outer}; name a directory outside.")
+        raise Unfit(f"{mountpoint} lies inside the memfs mount {outer}; name a directory outside.")
     if _is_dead_mount(mountpoint):
         return False
     made = _make_where_missing(mountpoint)
@@ -89,24 +93,22 @@ def prepare(mountpoint: str) -> bool:
 
 
 def check_directory(mountpoint: str) -> None:
-    """Refuse (MountpointError) what is not an empty directory of the user's."""
+    """Refuse (MountpointError, mostly Unfit) what is not an empty directory of the user's."""
     try:
         status = os.lstat(mountpoint)
         if not stat.S_ISDIR(status.st_mode):
-            raise MountpointError(f"{mountpoint} is not a directory; name an empty one.")
+            raise Unfit(f"{mountpoint} is not a directory; name an empty one.")
         # fusermount3 asks for both; the superuser may mount anywhere.
         if os.geteuid() and status.st_uid != os.geteuid():
-            raise MountpointError(f"{mountpoint} belongs to another user; name a directory of your own.")
+            raise Unfit(f"{mountpoint} belongs to another user; name a directory of your own.")
         if not os.access(mountpoint, os.R_OK | os.W_OK | os.X_OK):
-            raise MountpointError(f"{mountpoint} is not writable for you; run `chmod u+rwx` on it.")
+            raise Unfit(f"{mountpoint} is not writable for you; run `chmod u+rwx` on it.")
         with os.scandir(mountpoint) as entries:
             entry = next(entries, None)
     except OSError as error:
         raise MountpointError(f"{mountpoint} cannot be used: {error.strerror}.") from None
     if entry is not None:  # libfuse would mount over it, and nobody would see these files any more
-        raise MountpointError(
-            f"{mountpoint} is not empty (it holds {entry.name!a}); name an empty directory."
-        )
+        raise Unfit(f"{mountpoint} is not empty (it holds {entry.name!a}); name an empty directory.")
 
 
 def clear(mountpoint: str) -> None:
@@ -128,10 +130,10 @@ def clear(mountpoint: str) -> None:
 def check_apart(mountpoint: str, what: str, directory: str) -> None:
     """Refuse a mount that would cover *directory*, or keep its own data in a mount."""
     if f"{directory}/".startswith(mountpoint.rstrip("/") + "/"):
-        raise MountpointError(f"{mountpoint} would cover {what}, {directory}; mount on another directory.")
+        raise Unfit(f"{mountpoint} would cover {what}, {directory}; mount on another directory.")
     outer = memfs_mount_above(directory)
     if outer is not None:
-        raise MountpointError(f"{what.capitalize()}, {directory}, lies inside the memfs mount {outer}.")
+        raise Unfit(f"{what.capitalize()}, {directory}, lies inside the memfs mount {outer}.")
 
 
 def times_mounted(mountpoint: str) -> int:
@@ -243,7 +245,7 @@ def _is_dead_mount(mountpoint: str) -> bool:
     if filesystem is None:
         return False
     if filesystem != FILESYSTEM_TYPE:
-        raise MountpointError(
+        raise Unfit(
             f"{mountpoint} is where another filesystem ({filesystem}) is mounted; name a directory in it."
         )
     health = probe(mountpoint)

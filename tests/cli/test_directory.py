@@ -76,7 +76,7 @@ def test_a_mounted_folder_is_edited_from_both_sides(shell: Shell, place: Place, 
 def test_a_mount_over_or_in_its_own_folder_is_refused(shell: Shell, notes: Path) -> None:
     (notes / "inside").mkdir()
     for directory in (notes, notes / "inside"):
-        assert str(notes) in shell("mount", str(directory), "--store", f"directory:{notes}").refusal()
+        assert str(notes) in shell("mount", str(directory), "--store", f"directory:{notes}").refusal(73)
     assert not (notes / ".meta").exists()
 
 

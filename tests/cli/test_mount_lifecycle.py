@@ -178,10 +178,10 @@ def test_of_several_mounts_on_one_directory_exactly_one_wins(shell: Shell, place
 def test_what_is_no_empty_directory_of_ones_own_is_refused(shell: Shell, place: Place) -> None:
     directory = place.directory
     (directory / "file.md").write_text("not to be covered")
-    assert "'file.md'" in shell("mount", str(directory)).refusal()
-    assert "not a directory" in shell("mount", str(directory / "file.md")).refusal()
+    assert "'file.md'" in shell("mount", str(directory)).refusal(73)
+    assert "not a directory" in shell("mount", str(directory / "file.md")).refusal(73)
     assert "does not exist" in shell("mount", str(directory / "a" / "b")).refusal()
-    assert "another filesystem (proc)" in shell("mount", "/proc").refusal()
+    assert "another filesystem (proc)" in shell("mount", "/proc").refusal(73)
     assert "no name" in shell("mount", "").refusal(2)
     assert (directory / "file.md").read_text() == "not to be covered"
     assert list(directory.iterdir()) == [directory / "file.md"]
@@ -190,8 +190,10 @@ def test_what_is_no_empty_directory_of_ones_own_is_refused(shell: Shell, place: 
 def test_a_mount_in_a_mount_is_refused(shell: Shell, place: Place) -> None:
     place.mount()
     (place.directory / "people").mkdir()
-    assert "inside the memfs mount" in shell("mount", str(place.directory / "people")).refusal()
-    assert "inside the memfs mount" in shell("mount", str(place.directory / "new"), "--scope", "s").refusal()
+    assert "inside the memfs mount" in shell("mount", str(place.directory / "people")).refusal(73)
+    assert "inside the memfs mount" in shell("mount", str(place.directory / "new"), "--scope", "s").refusal(
+        73
+    )
 
 
 def test_a_directory_is_mounted_once(shell: Shell, place: Place) -> None:
@@ -215,15 +217,15 @@ def test_a_memory_on_two_directories_is_pointed_out(shell: Shell, place: Place) 
 def test_a_mount_neither_covers_nor_holds_its_own_data(shell: Shell, place: Place) -> None:
     directory = place.directory
     below = shell("mount", str(directory), "--store", f"sqlite:{directory}/store")
-    assert "would cover the store" in below.refusal()
+    assert "would cover the store" in below.refusal(73)
     shell.environment["XDG_STATE_HOME"] = str(directory)
-    assert "would cover the state" in shell("mount", str(directory), "--scope", "s").refusal()
+    assert "would cover the state" in shell("mount", str(directory), "--scope", "s").refusal(73)
     del shell.environment["XDG_STATE_HOME"]
     assert list(directory.iterdir()) == []
     place.mount()
     other = directory.with_name("other")
-    assert (
-        "inside the memfs mount" in shell("mount", str(other), "--store", f"sqlite:{directory}/s").refusal()
+    assert "inside the memfs mount" in shell("mount", str(other), "--store", f"sqlite:{directory}/s").refusal(
+        73
     )
     assert "inside the memfs mount" in shell("view", "--store", f"sqlite:{directory}/s").refusal(2)
     assert not other.exists()
@@ -278,7 +280,7 @@ def test_a_hung_mount_hangs_nobody(shell: Shell, place: Place) -> None:
         assert "does not answer" in shell("mount", str(place.directory)).refusal()
         assert "does not answer" in shell("mount", str(place.directory), "--first-memory").refusal()
         assert shell("view", str(place.directory / "notes.md")).done() == "kept"
-        assert "inside the memfs mount" in shell("mount", str(place.directory / "x")).refusal()
+        assert "inside the memfs mount" in shell("mount", str(place.directory / "x")).refusal(73)
     finally:
         os.kill(place.daemon, signal.SIGCONT)
     assert shell("status").status == 0

@@ -166,18 +166,38 @@ def test_a_wrong_configuration_is_named_and_not_tried_again(manager: Manager) ->
     manager.memfs("service", "start", "wrong").done()
 
 
-def test_what_fails_again_and_again_is_given_up(manager: Manager) -> None:
+def test_a_directory_that_is_not_empty_is_named_and_not_tried_again(manager: Manager) -> None:
     unit = install(manager, "full", "--scope", "full")
     manager.memfs("service", "stop", "full").done()
     write(manager, "memories-full/stray.txt", "somebody's")
-    assert "is not empty" in manager.memfs("service", "start", "full").refusal()
+    sentence = f"{manager.inside}/memories-full is not empty (it holds 'stray.txt'); name an empty directory."
+    assert sentence.rstrip(".") in manager.memfs("service", "start", "full").refusal()
     eventually(lambda: settled(manager, unit))
     assert state_of(manager, unit) == "failed"
-    assert int(manager.property("NRestarts", unit)) >= 1
+    assert manager.property("ExecMainStatus", unit) == "73"
+    assert manager.property("NRestarts", unit) == "0"
+    shown = manager.memfs("status").out
+    assert f"  service  failed: {sentence}" in shown
+    assert "`memfs service start full`" in shown
+    (memory,) = (each for each in manager.memfs("status", "--json").json["down"] if each["name"] == "full")
+    assert memory["service"] == {"state": "failed", "status": sentence}
     assert read(manager, "memories-full/stray.txt") == "somebody's"
     manager("rm", "memories-full/stray.txt").done()
     manager.memfs("service", "start", "full").done()
     assert manager.is_mounted("memories-full") == 1
+
+
+def test_what_fails_again_and_again_is_given_up(manager: Manager) -> None:
+    unit = install(manager, "fails", "--scope", "fails", "--store", "sqlite:fails-store")
+    manager.memfs("service", "stop", "fails").done()
+    manager("sh", "-c", "mv fails-store kept-store && touch fails-store").done()
+    assert "fails-store" in manager.memfs("service", "start", "fails").refusal()
+    eventually(lambda: settled(manager, unit))
+    assert state_of(manager, unit) == "failed"
+    assert int(manager.property("NRestarts", unit)) >= 1
+    manager("sh", "-c", "rm fails-store && mv kept-store fails-store").done()
+    manager.memfs("service", "start", "fails").done()
+    assert manager.is_mounted("memories-fails") == 1
 
 
 # --- the journal -----------------------------------------------------------------------------------
