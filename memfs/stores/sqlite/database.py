@@ -19,9 +19,11 @@ from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.policy import Policy
 from memfs.stores.gate import Gate
 from memfs.stores.sqlite.failures import storage_errors
+from memfs.stores.sqlite.formats import bring_up_to_date
 
 APPLICATION_ID = 0x6D656D66  # "memf"
-FORMAT = 1
+FORMAT = 2
+"""One more with each change of SCHEMA; ``formats`` brings what is older up to it."""
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
 KEPT_LOG_BYTES = 1 << 20
@@ -131,7 +133,7 @@ def make_directory(directory: Path) -> None:
 
 
 def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Policy) -> bool:
-    """Make the scope's database if there is none, with *policy*; check one that is there.
+    """Make the scope's database if there is none, with *policy*. One that is there is checked, and upgraded.
 
     Returns whether it was made. Raises UnsafeStorage for a file that is damaged, foreign, or
     from a newer memfs, and leaves it as it is.
@@ -143,11 +145,13 @@ def ensure_database(files: ScopeFiles, gate: Gate, scope_name: str, policy: Poli
                 with storage_errors():
                     _make_database(files, scope_name, policy)
                 return True
+            if check_header(files) < FORMAT:
+                with storage_errors():
+                    _bring_up_to_date(files)
         finally:
             gate.release()
     except OSError as error:
         raise StoreError(f"The store in {files.shown.parent} cannot be used: {error.strerror}.") from error
-    check_header(files)
     return False
 
 
@@ -223,8 +227,26 @@ def _make_database(files: ScopeFiles, scope_name: str, policy: Policy) -> None:
     sync_directory(files.directory)
 
 
-def check_header(files: ScopeFiles) -> None:
-    """Recognise a database of memfs by its header, and look no further: the rest may need its log.
+def _bring_up_to_date(files: ScopeFiles) -> None:
+    """Give a database of an earlier format the present one: whole or, where that fails, not at all."""
+    connection = connect(files, relaxed=False)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            written_format = connection.pragma("user_version")  # the header may be older than the log
+            _check_format(files, written_format)
+            if written_format < FORMAT:
+                bring_up_to_date(connection)
+                connection.pragma("user_version", FORMAT)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def check_header(files: ScopeFiles) -> int:
+    """Recognise a database of memfs by its header; the format that this has.
+
+    It looks no further, for the rest may need the log.
 
     After a kill in the middle of a checkpoint, pages and size of the file fit each other only once the
     log has been played in. The bytes are read through SQLite's own file layer, since a plain close(2)
@@ -245,6 +267,11 @@ def check_header(files: ScopeFiles) -> None:
     written_format, application_id = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if application_id != APPLICATION_ID:
         raise UnsafeStorage(f"{files.shown} was not written by memfs; it was left as it is.")
+    _check_format(files, written_format)
+    return written_format
+
+
+def _check_format(files: ScopeFiles, written_format: int) -> None:
     if written_format > FORMAT:
         raise UnsafeStorage(
             f"{files.shown} was written by a newer memfs (format {written_format}, this one knows {FORMAT}); "

@@ -1,0 +1,51 @@
+PRAGMA application_id = 1835363686;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE file (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  written INTEGER NOT NULL,
+  content INTEGER NOT NULL,
+  record INTEGER NOT NULL
+) STRICT;
+INSERT INTO "file" VALUES(3,'/memories/friends/ann.md',8,1796071914572231952,117440512,117440512,117440512);
+INSERT INTO "file" VALUES(8,'/memories/b.md',2,1796071914576252384,134217728,134217728,134217728);
+INSERT INTO "file" VALUES(9,'/memories/c.md',2,1796071914585655081,150994944,150994944,150994944);
+INSERT INTO "file" VALUES(10,'/memories/d.md',2,1796071914587080992,167772161,167772161,167772161);
+CREATE TABLE history (
+  record INTEGER PRIMARY KEY,
+  operation TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  previous INTEGER,
+  path TEXT NOT NULL,
+  old_path TEXT,
+  size INTEGER NOT NULL,
+  time_ns INTEGER NOT NULL,
+  mtime_ns INTEGER,
+  user TEXT NOT NULL,
+  program TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  base INTEGER,
+  content BLOB
+) STRICT;
+INSERT INTO "history" VALUES(16777216,'created',1,NULL,'/memories/a.md',NULL,11,1796071914535439703,NULL,'ada','agent',4711,NULL,X'6669727374206F6620610A');
+INSERT INTO "history" VALUES(33554432,'modified',1,16777216,'/memories/a.md',NULL,12,1796071914542112806,NULL,'ada','agent',4711,NULL,X'7365636F6E64206F6620610A');
+INSERT INTO "history" VALUES(50331648,'created',3,NULL,'/memories/people/ann.md',NULL,4,1796071914544068696,NULL,'ada','agent',4711,NULL,X'616E6E0A');
+INSERT INTO "history" VALUES(67108864,'created',4,NULL,'/memories/gone.md',NULL,5,1796071914549264081,NULL,'ada','agent',4711,NULL,X'676F6E650A');
+INSERT INTO "history" VALUES(83886080,'deleted',4,67108864,'/memories/gone.md',NULL,5,1796071914552308883,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(100663296,'renamed',3,50331648,'/memories/friends/ann.md','/memories/people/ann.md',4,1796071914560786673,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(117440512,'modified',3,100663296,'/memories/friends/ann.md',NULL,8,1796071914572231952,NULL,'ada','agent',4711,NULL,X'616E6E0A74776F0A');
+INSERT INTO "history" VALUES(134217728,'created',8,NULL,'/memories/b.md',NULL,2,1796071914576252384,NULL,'ada','agent',4711,NULL,X'620A');
+INSERT INTO "history" VALUES(150994944,'created',9,NULL,'/memories/c.md',NULL,2,1796071914585655081,NULL,'ada','agent',4711,NULL,X'630A');
+INSERT INTO "history" VALUES(167772160,'evicted',1,33554432,'/memories/a.md',NULL,12,1796071914587080992,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(167772161,'created',10,NULL,'/memories/d.md',NULL,2,1796071914587080992,NULL,'ada','agent',4711,NULL,X'640A');
+CREATE TABLE scope (
+  name TEXT NOT NULL,
+  policy TEXT NOT NULL,
+  pruned INTEGER NOT NULL DEFAULT 0,
+  compacted INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO "scope" VALUES('default','{"max_file_bytes": 65536, "max_total_bytes": 1048576, "max_files": 4, "extensions": [".txt", ".md", ".json", ".py", ".yaml", ".yml"]}',0,0);
+COMMIT;

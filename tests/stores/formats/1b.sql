@@ -1,0 +1,52 @@
+PRAGMA application_id = 1835363686;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE file (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  written INTEGER NOT NULL,
+  content INTEGER NOT NULL,
+  record INTEGER NOT NULL
+) STRICT;
+INSERT INTO "file" VALUES(3,'/memories/friends/ann.md',8,1796071915227132276,117440512,117440512,117440512);
+INSERT INTO "file" VALUES(8,'/memories/b.md',2,1796071915228109860,134217728,134217728,134217728);
+INSERT INTO "file" VALUES(9,'/memories/c.md',2,1796071915229148148,150994944,150994944,150994944);
+INSERT INTO "file" VALUES(10,'/memories/d.md',2,1796071915230332989,167772161,167772161,167772161);
+CREATE TABLE history (
+  record INTEGER PRIMARY KEY,
+  operation TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  previous INTEGER,
+  path TEXT NOT NULL,
+  old_path TEXT,
+  directory TEXT,
+  size INTEGER NOT NULL,
+  time_ns INTEGER NOT NULL,
+  mtime_ns INTEGER,
+  user TEXT NOT NULL,
+  program TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  base INTEGER,
+  content BLOB
+) STRICT;
+INSERT INTO "history" VALUES(16777216,'created',1,NULL,'/memories/a.md',NULL,NULL,11,1796071915195433923,NULL,'ada','agent',4711,NULL,X'6669727374206F6620610A');
+INSERT INTO "history" VALUES(33554432,'modified',1,16777216,'/memories/a.md',NULL,NULL,12,1796071915209521292,NULL,'ada','agent',4711,NULL,X'7365636F6E64206F6620610A');
+INSERT INTO "history" VALUES(50331648,'created',3,NULL,'/memories/people/ann.md',NULL,NULL,4,1796071915216289382,NULL,'ada','agent',4711,NULL,X'616E6E0A');
+INSERT INTO "history" VALUES(67108864,'created',4,NULL,'/memories/gone.md',NULL,NULL,5,1796071915220458832,NULL,'ada','agent',4711,NULL,X'676F6E650A');
+INSERT INTO "history" VALUES(83886080,'deleted',4,67108864,'/memories/gone.md',NULL,NULL,5,1796071915224197659,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(100663296,'renamed',3,50331648,'/memories/friends/ann.md','/memories/people/ann.md','/memories/people',4,1796071915225745738,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(117440512,'modified',3,100663296,'/memories/friends/ann.md',NULL,NULL,8,1796071915227132276,NULL,'ada','agent',4711,NULL,X'616E6E0A74776F0A');
+INSERT INTO "history" VALUES(134217728,'created',8,NULL,'/memories/b.md',NULL,NULL,2,1796071915228109860,NULL,'ada','agent',4711,NULL,X'620A');
+INSERT INTO "history" VALUES(150994944,'created',9,NULL,'/memories/c.md',NULL,NULL,2,1796071915229148148,NULL,'ada','agent',4711,NULL,X'630A');
+INSERT INTO "history" VALUES(167772160,'evicted',1,33554432,'/memories/a.md',NULL,NULL,12,1796071915230332989,NULL,'ada','agent',4711,NULL,NULL);
+INSERT INTO "history" VALUES(167772161,'created',10,NULL,'/memories/d.md',NULL,NULL,2,1796071915230332989,NULL,'ada','agent',4711,NULL,X'640A');
+CREATE TABLE scope (
+  name TEXT NOT NULL,
+  policy TEXT NOT NULL,
+  pruned INTEGER NOT NULL DEFAULT 0,
+  compacted INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO "scope" VALUES('default','{"max_file_bytes": 65536, "max_total_bytes": 1048576, "max_files": 4, "extensions": [".txt", ".md", ".json", ".py", ".yaml", ".yml"]}',0,0);
+COMMIT;
