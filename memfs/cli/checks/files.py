@@ -25,6 +25,8 @@ FULL = 0.8
 FUTURE_SECONDS = 60.0
 _OTHERS_MAY_WRITE = 0o022
 _OTHERS = 0o077
+_PUT_IN_PLACE = ("mount.json", "memory.json", "events.jsonl", "local.jsonl")
+"""The files that a mount replaces where they are none."""
 _NETWORK = (
     "nfs",
     "nfs4",
@@ -60,16 +62,22 @@ def _configuration(subject: Subject) -> Findings:
 
 
 def _ordinary(subject: Subject) -> Findings:
-    """Nothing but an ordinary file stands where the mount opens one: a FIFO would keep it waiting."""
+    """Nothing but an ordinary file stands where the mount opens one; what it does about a FIFO is said."""
     faults = 0
     for path in _state_files(subject):
         status = _status(path)
-        if status is not None and not stat.S_ISREG(status.st_mode):
-            faults += 1
-            yield broken(
-                f"{path} is no ordinary file; the mount cannot use it.",
-                f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}.aside')}",
-            )
+        if status is None or stat.S_ISREG(status.st_mode):
+            continue
+        faults += 1
+        away = f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}.aside')}"
+        if path.name == "log":
+            yield broken(f"{path} is no ordinary file, so no mount in the background starts.", away)
+        elif not stat.S_ISFIFO(status.st_mode):
+            yield broken(f"{path} is no ordinary file; the mount cannot use it.", away)
+        elif path.name in _PUT_IN_PLACE:
+            yield warning(f"{path} is a FIFO; the next mount puts a file in its place.", away)
+        else:
+            yield warning(f"{path} is a FIFO, which memfs did not make; mounts work all the same.", away)
     if not faults and _status(subject.state):
         yield ok("The files of its mount's state are ordinary ones.")
 

@@ -258,6 +258,9 @@ def _mounts(_: Machine) -> Findings:
                 f"memfs unmount {path}   (if nobody needs it)",
             )
     for file in (state_directory() / "mounts").glob("*/mount.json"):
+        if stat.S_ISFIFO(file.lstat().st_mode):
+            yield warning(f"{file} is a FIFO; the next mount there puts a file in its place.", f"rm {file}")
+            continue
         try:
             read_ordinary(file)
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -255,6 +256,8 @@ def _log(subject: Subject) -> Findings:
     except FileNotFoundError:
         return
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            return  # no ordinary file, as another check says
         yield broken(f"The log {file} cannot be read: {error.strerror}.", f"rm {shlex.quote(str(file))}")
         return
     with os.fdopen(descriptor, "rb") as stream:
