@@ -11,7 +11,7 @@ import pytest
 
 from memfs import Memory, NotKept, StoreError
 from memfs.port.keeping import Retention
-from memfs.stores.git import history, redaction
+from memfs.stores.git import history, redaction, usage
 from memfs.stores.git.recorded import MARKER
 from memfs.stores.git.reference import swap
 from memfs.stores.git.store import GitStore
@@ -299,6 +299,31 @@ def test_nothing_is_pruned_and_the_size_is_told(pair: tuple[Memory, GitStore]) -
     assert use is not None
     assert 100 < use.size < 10_000
     assert use.since_ns == list(memory.history())[-1].time_ns
+
+
+@pytest.mark.parametrize("bitmaps", ["true", "false"])
+def test_the_size_is_counted_anew_after_a_gc_where_that_takes_no_time(
+    pair: tuple[Memory, GitStore], repository: Path, monkeypatch: pytest.MonkeyPatch, bitmaps: str
+) -> None:
+    memory, _ = pair
+
+    def size() -> int:
+        use = memory.history_use()
+        assert use is not None
+        return use.size
+
+    for number in range(30):
+        must(memory, "create", path=A, text=f"{number}\n" + "a line of some length, as they are\n" * 50)
+    loose = size()
+    git(repository, "-c", f"repack.writeBitmaps={bitmaps}", "gc", "-q")
+    packed = size()
+    assert (packed < loose) == (bitmaps == "true")
+    must(memory, "create", path=A, text="the newest\n")
+    more = size()
+    assert more > packed, "what came since is added"
+    monkeypatch.setattr(usage, "ANEW_SECONDS", 0)
+    assert size() <= more
+    assert size() < loose
 
 
 @pytest.mark.slow
