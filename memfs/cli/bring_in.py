@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memfs.cli.choose import choose_with_rules, port_path
 from memfs.cli.complaint import Complaint, Status, status_of
-from memfs.opening import open_with
+from memfs.opening import is_there, open_with
 from memfs.places import expanded
 from memfs.port.change import Change
 from memfs.port.importing import plan_import
-from memfs.port.names import ROOT, path_error
+from memfs.port.names import ROOT, extension_error, extension_of, path_error
 from memfs.port.receipts import Imported
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def run(options: Namespace) -> int:
     if options.from_scope is not None and kinds != ["obversa"]:
         raise Complaint("--from-scope is for --obversa.", Status.USAGE)
     chosen, rules = choose_with_rules(options)
+    if kinds == ["memhtml"] and not is_there(chosen.store, chosen.scope):
+        rules.setdefault("layout", "para")  # of a new scope: that of the files that are to come
     to = port_path(options.to, chosen) if options.to is not None else ROOT
     error = path_error(to)
     if error is not None:
@@ -51,6 +54,7 @@ def run(options: Namespace) -> int:
                 return planned.receipt
             return planned
 
+        allowed = memory.policy.extensions
         result = memory.perform("import", planner, reason=options.reason).result
     if result.error is not None:
         print(f"memfs: {result.error.message}", file=sys.stderr)
@@ -67,6 +71,8 @@ def run(options: Namespace) -> int:
         print(f"{verb} {len(receipt.paths):,} {files_word} into {to}.")
         for line in left:
             print(f"memfs: not imported: {line}", file=sys.stderr)
+        for sentence in _advice(receipt, allowed):
+            print(f"memfs: {sentence}", file=sys.stderr)
     return Status.REFUSED if left else Status.DONE
 
 
@@ -83,6 +89,15 @@ def _source(options: Namespace, kind: str, limits: Limits) -> Source:
     if kind == "memhtml":
         return from_memhtml(path, limits)
     return from_obversa(path, options.from_scope or "default", limits)
+
+
+def _advice(receipt: Imported, allowed: tuple[str, ...]) -> Iterator[str]:
+    """What lets those come in whose extension alone is in the way."""
+    refused = [path for path, _ in receipt.refused if path_error(path) is None]
+    more = {extension_of(path) for path in refused if extension_error(path, allowed)} - {""}
+    if more:
+        extensions = ",".join((*allowed, *sorted(more)))
+        yield f"`memfs policy set --extensions {extensions}` allows {', '.join(sorted(more))} here."
 
 
 def _shown(text: str) -> str:

@@ -34,12 +34,17 @@ _TOP = ROOT[1:] + "/"
 def from_git(path: Path, name: str, limits: Limits) -> Source:
     """The files of what *name* stands for (a reference or a commit), or its memories if memfs wrote it."""
     git = Git(path)
-    git.run("rev-parse", "--git-dir")  # so that what is no repository is called so
+    return _from_commit(git, _commit_of(git, name), limits)
+
+
+def _commit_of(git: Git, name: str) -> str:
     try:
         commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
     except StoreError:
-        raise StoreError(f"{path} has no reference or commit '{name}'; name one that it has.") from None
-    return _from_commit(git, commit.decode().strip(), limits)
+        if not git.run("for-each-ref", "--count=1"):
+            raise StoreError(f"{git.path} has no commit yet, so there is nothing to bring in.") from None
+        raise StoreError(f"{git.path} has no reference or commit '{name}'; name one that it has.") from None
+    return commit.decode().strip()
 
 
 def _from_commit(git: Git, commit: str, limits: Limits) -> Source:
@@ -58,7 +63,8 @@ def _from_commit(git: Git, commit: str, limits: Limits) -> Source:
 def from_memhtml(path: Path, limits: Limits) -> Source:
     """The memories of a memhtml repository, as its HEAD has them; what else it holds is left."""
     git = Git(path)
-    entries = _named(git.entries("HEAD"))
+    head = _commit_of(git, "HEAD")
+    entries = _named(git.entries(head))
     left = [
         Left(each, f"is no memory of memhtml: it {violation}")
         for each in entries
@@ -67,7 +73,7 @@ def from_memhtml(path: Path, limits: Limits) -> Source:
     for each in left:
         del entries[each.name]
     with git.objects() as objects:
-        source = _read(objects, entries, _times(git, "HEAD"), limits)
+        source = _read(objects, entries, _times(git, head), limits)
     return Source(source.files, left + source.left)
 
 
@@ -77,7 +83,11 @@ def from_obversa(path: Path, scope: str, limits: Limits) -> Source:
     digest = hashlib.sha256(scope.encode()).hexdigest()
     tree = git.target(f"{_OBVERSA}/{digest}")
     if tree is None:
-        raise StoreError(f"{path} holds no memory of Obversa for the scope '{scope}'; name another scope.")
+        others = len(git.run("for-each-ref", _OBVERSA).splitlines())
+        raise StoreError(
+            f"{path} holds no memory of Obversa for the scope '{scope}', and {others} of other scopes"
+            f"{'; name one with --from-scope' if others else ''}."
+        )
     entries = _named(git.entries(tree))
     with git.objects() as objects:
         about = entries.pop(_OBVERSA_NAME, None)

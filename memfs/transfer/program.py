@@ -34,7 +34,10 @@ class Git:
         # No variable of a git command that runs memfs may lead elsewhere, and no parent is searched.
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         self._environment |= _ALLOCATION
-        self._environment |= {"GIT_CEILING_DIRECTORIES": str(path.parent), "GIT_TERMINAL_PROMPT": "0"}
+        self._environment |= {
+            "GIT_CEILING_DIRECTORIES": str(path.absolute().parent),
+            "GIT_TERMINAL_PROMPT": "0",
+        }
         self._command = [program, "-C", str(path), *_QUIET]
         self.run("rev-parse", "--git-dir")
 

@@ -114,3 +114,41 @@ def test_an_export_shows_a_bar_on_a_terminal_only(shell: Shell) -> None:
     with Terminal(shell, *command, "--git", "repository") as terminal:
         terminal.until(b"Exported 1 change")
     assert b"1 of 1 changes" in terminal.shown
+
+
+def test_a_memhtml_repository_makes_a_scope_that_can_hold_it(shell: Shell) -> None:
+    pages = shell.home / "mem" / "projects" / "atlas"
+    pages.mkdir(parents=True)
+    (pages / "plan.html").write_text("<p>plan</p>")
+    git(shell.home, "init", "-q", "mem")
+    assert "has no commit yet" in shell("import", "--memhtml", "mem").refusal(3)
+    git(shell.home / "mem", "add", "-A")
+    git(shell.home / "mem", "commit", "-qm", "pages")
+    assert "is no git repository" in shell("import", "--memhtml", "nowhere").refusal(3)
+    assert "not a git repository" in shell("import", "--memhtml", "mem/projects").refusal(3)
+    store = ("--store", "sqlite:new")
+    assert shell("import", "--memhtml", "mem", *store).done() == "Imported 1 file into /memories.\n"
+    assert shell("policy", "show", *store, "--json").json["layout"] == "para"
+    flat = ("--store", "sqlite:flat")
+    shell("create", "a.md", "a scope with other rules", *flat).done()
+    done = shell("import", "--memhtml", "mem", *flat)
+    assert done.status == 1
+    *_, advice = done.err.splitlines()
+    assert advice.startswith("memfs: `memfs policy set --extensions .txt,")
+    shell(*advice.split("`")[1].split()[1:], *flat).done()
+    assert shell("import", "--memhtml", "mem", *flat).done() == "Imported 1 file into /memories.\n"
+
+
+@pytest.mark.parametrize("kind", ["tar", "dir", "git"])
+def test_what_cannot_be_written_is_what_was_named(shell: Shell, kind: str) -> None:
+    shell("create", "a.md", "a").done()
+    (shell.home / "file").write_text("")
+    target = shell.home / "file" / "x.tar"
+    sentence = shell("export", f"--{kind}", str(target)).refusal(3)
+    assert sentence == f"{target} cannot be written: Not a directory."
+
+
+def test_what_is_named_moves_no_cursor(shell: Shell) -> None:
+    git(shell.home, "init", "-q", "bare")
+    sentence = shell("import", "--obversa", "bare", "--from-scope", "a\x1b[31mb").refusal(3)
+    assert "for the scope 'a\\x1b[31mb'" in sentence

@@ -292,6 +292,14 @@ def test_a_git_store_brings_its_memories_back_in_write_order(memory: Memory, pla
 def test_a_reference_that_is_not_there_is_named(place: Path) -> None:
     git(place, "init", "--bare", "r.git")
     tree = git(place / "r.git", "mktree")
+    with pytest.raises(StoreError, match="has no commit yet"):
+        from_git(place / "r.git", "HEAD", LIMITS)
+    git(
+        place / "r.git",
+        "update-ref",
+        "refs/heads/notes",
+        git(place / "r.git", "commit-tree", tree, "-m", "x"),
+    )
     for name in ("HEAD", "refs/heads/none", "0" * 40, tree):
         with pytest.raises(StoreError, match=f"has no reference or commit '{name}'; name one that it has"):
             from_git(place / "r.git", name, LIMITS)
@@ -353,7 +361,7 @@ def test_a_memory_of_obversa_keeps_its_write_order(memory: Memory, place: Path, 
     bring_in(memory, from_obversa(path, "my scope", LIMITS).files)
     assert in_order(memory) == ["/memories/z.md", "/memories/d/a.md", "/memories/b.md"]
     assert texts(memory)["/memories/d/a.md"] == "2"
-    with pytest.raises(StoreError, match="another scope"):
+    with pytest.raises(StoreError, match="and 1 of other scopes; name one with --from-scope"):
         from_obversa(path, "no such", LIMITS)
 
 
