@@ -70,17 +70,7 @@ def sought_by_versions(memory: Memory, records: Iterable[Record]) -> Sought:
     contents = {memory.read_record(record) for record in named} - {b""}
     lines: set[bytes] = set()
     for file_id in {record.id for record in named}:
-        chain = [each for each in memory.history_of(file_id) if brings_bytes(each)][::-1]
-        going = {_bringing(chain, record) for record in named if record.id == file_id}
-        staying = [at for at in range(len(chain)) if at not in going]
-        for at in going - {-1}:
-            near = [*(each for each in staying if each < at)][-1:] + [each for each in staying if each > at][
-                :1
-            ]
-            kept = [_kept(memory, chain[each]) for each in near]
-            lines |= {
-                line for line in _lines(_kept(memory, chain[at])) if not any(line in each for each in kept)
-            }
+        lines |= _telling_lines(memory, file_id, [record for record in named if record.id == file_id])
     within = {content for content in contents if len(content) >= LEAST_WITHIN}
     return Sought(frozenset(contents), frozenset(within), frozenset(lines))
 
@@ -121,9 +111,22 @@ def _scratch(memory: Memory, state: State) -> Iterator[Path]:
                 yield path
 
 
-def _bringing(chain: list[Record], record: Record) -> int:
-    """Where in *chain*, oldest first, the bytes came that the memory had after *record*; -1: not kept."""
-    return max((at for at, each in enumerate(chain) if each.version <= record.version), default=-1)
+def _telling_lines(memory: Memory, file_id: int, named: list[Record]) -> set[bytes]:
+    """The lines of one memory's versions *named* that the versions next to them, which stay, have not."""
+    chain = [each for each in memory.history_of(file_id) if brings_bytes(each)][::-1]
+    brought = (
+        max((at for at, each in enumerate(chain) if each.version <= of.version), default=-1) for of in named
+    )
+    going = set(brought) - {-1}
+    staying = [at for at in range(len(chain)) if at not in going]
+    lines: set[bytes] = set()
+    for at in going:
+        before, after = [each for each in staying if each < at], [each for each in staying if each > at]
+        beside = [_kept(memory, chain[each]) for each in before[-1:] + after[:1]]
+        lines |= {
+            line for line in _lines(_kept(memory, chain[at])) if not any(line in each for each in beside)
+        }
+    return lines
 
 
 def _kept(memory: Memory, record: Record) -> bytes:

@@ -183,6 +183,10 @@ def test_a_version_and_what_was_deleted_come_back(peer: Peer) -> None:
     peer.value("create", path=path, text="one")
     (created,) = peer.value("history", path=path)["records"]
     peer.value("create", path=path, text="two")
+    seen = {"version": created["version"]}
+    overtaken = peer.tool("restore", path=path, version=created["version"], expected=seen)
+    assert overtaken.is_error
+    assert "view it and try again" in text_of(overtaken)
     assert peer.value("restore", path=path, version=created["version"], reason="as it was")["path"] == path
     assert peer.value("view", path=path)["text"] == "one"
     peer.value("delete", path=path)
