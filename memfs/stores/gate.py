@@ -87,7 +87,7 @@ class Gate:
         until = began + PATIENCE
         while not waiting.wait(PATIENCE / 10):
             now = time.monotonic()
-            said = self._said()
+            said = said_by_holder(self._descriptor)
             if said is not None:
                 until = min(now + PATIENCE, began + LONG_PATIENCE)
             if now >= until and waiting.give_up():
@@ -101,11 +101,12 @@ class Gate:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, words.encode(), 0)
 
-    def _said(self) -> str | None:
-        """The process that has the lock and what it does, where it has said so and is there still."""
-        words = os.pread(self._descriptor, 200, 0).decode(errors="replace")
-        process = words.partition(" ")[0]
-        return words if process.isdigit() and Path(f"/proc/{process}").exists() else None
+
+def said_by_holder(descriptor: int) -> str | None:
+    """The process that has the lock on this file for long, and what it does; None where none says so."""
+    words = os.pread(descriptor, 200, 0).decode(errors="replace")
+    process = words.partition(" ")[0]
+    return words if process.isdigit() and Path(f"/proc/{process}").exists() else None
 
 
 class _Waiter:

@@ -18,6 +18,7 @@ from memfs.port.plan import plan_write
 from memfs.port.store import Busy
 from memfs.stores import gate as gate_module
 from memfs.stores.gate import Gate
+from memfs.stores.sqlite import inspection
 from tests.harness import failure, must, texts
 from tests.stores.harness import files_of, open_pair, start_python
 
@@ -160,6 +161,7 @@ LONG = """
 import sys, time
 from pathlib import Path
 from memfs.stores.gate import Gate
+from memfs.stores.sqlite import inspection
 
 with Gate(Path(sys.argv[1])).held_long("rewrites the database"):
     print("held", flush=True)
@@ -198,3 +200,19 @@ def test_but_not_for_ever_nor_for_one_that_is_gone(tmp_path: Path, monkeypatch: 
             error = failure(memory, "create", path=A, text="x")
             assert error.message.startswith("Another process has held the scope for 0 seconds")
         must(memory, "create", path=A, text="x")
+
+
+def test_who_works_for_long_is_not_taken_for_one_that_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "GATE_SECONDS", 0.3)
+    memory, store = open_pair(tmp_path)
+    with memory:
+        looked = inspection.Inspection(tmp_path, store.scope_name)
+        with start_python(LONG, str(files_of(tmp_path).lock), "60") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            assert looked.holder() is None
+            process.kill()
+        with holder(tmp_path, 60):
+            assert "has held the lock" in (looked.holder() or "")

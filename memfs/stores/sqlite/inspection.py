@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.stores.gate import said_by_holder
 from memfs.stores.sqlite.database import ScopeFiles, check_header, connect
 from memfs.stores.sqlite.failures import storage_errors
 from memfs.stores.sqlite.rows import read_content, select
@@ -125,7 +126,7 @@ class Inspection:
         return History(records, content_bytes, *sizes, newest_ns, steps_back)
 
     def holder(self) -> str | None:
-        """Who keeps all writers out, where somebody does for longer than a moment."""
+        """Who keeps all writers out, where somebody does for longer than a moment and does not say why."""
         if not stat.S_ISREG(self._files.database.lstat().st_mode):
             raise UnsafeStorage(f"{self._files.database} is no ordinary file.")  # opening a FIFO does not end
         check_header(self._files)  # or it is none of ours
@@ -135,6 +136,8 @@ class Inspection:
             return f"the lock file {self._files.lock} cannot be opened: {error.strerror}"
         try:
             if not _comes_free(lock):
+                if said_by_holder(lock) is not None:
+                    return None  # writers wait for it
                 return f"{_lock_owner(lock)} has held the lock for {GATE_SECONDS:.0f} s"
             with self._connected() as connection:
                 connection.set_busy_timeout(BUSY_MS)
