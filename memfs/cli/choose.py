@@ -6,6 +6,7 @@ running mounts and never asked: one that is dead still says which memory it was.
 
 from __future__ import annotations
 
+import os
 import posixpath
 from argparse import Namespace
 from typing import Any, NamedTuple
@@ -13,8 +14,9 @@ from typing import Any, NamedTuple
 from memfs.cli.complaint import Complaint
 from memfs.cli.configuration import Settings, default_settings, settings_for
 from memfs.cli.running import Mount, mount_holding
-from memfs.opening import DEFAULT_SCOPE, canonical_url
+from memfs.opening import DEFAULT_SCOPE, canonical_url, files_of
 from memfs.places import resolve
+from memfs.port.errors import ErrorCode, OpenError
 from memfs.port.names import ROOT
 
 
@@ -49,12 +51,22 @@ def memory_of(settings: Settings, makes: bool = True) -> Chosen:
 
 def choose(options: Namespace, path: str | None = None) -> Chosen:
     """The memory a command is about; *path* is the one it was given, if it takes one."""
-    return choose_with_rules(options, path)[0]
+    return _choose(settings_for(options), path)[0]
 
 
 def choose_with_rules(options: Namespace, path: str | None = None) -> tuple[Chosen, dict[str, Any]]:
-    """As :func:`choose`, with the rules that somebody has set, for a scope that may be new."""
+    """As :func:`choose`, with the rules that somebody has set, for a scope that may be new.
+
+    Raises OpenError where the store that was typed is not there, unless the command makes one: what only
+    reads, or changes what is there, must not make a store of a path that was mistyped.
+    """
     settings = settings_for(options)
+    if not _makes_a_store(options):
+        _check_typed(settings)
+    return _choose(settings, path)
+
+
+def _choose(settings: Settings, path: str | None) -> tuple[Chosen, dict[str, Any]]:
     if settings.name_a_memory:
         return memory_of(settings), settings.rules()
     mount = (_mount_at(path) if path else None) or _mount_at(".")
@@ -67,6 +79,28 @@ def choose_with_rules(options: Namespace, path: str | None = None) -> tuple[Chos
             f"The memory on {mount.mountpoint} is kept in its mount's process only; work in the directory."
         )
     return chosen, settings.rules()
+
+
+def _makes_a_store(options: Namespace) -> bool:
+    match getattr(options, "command", None):
+        case "place":
+            return bool(options.create)
+        case "policy":
+            return bool(options.action == "set")
+        case command:
+            return command in ("create", "import", "mcp", "port")
+
+
+def _check_typed(settings: Settings) -> None:
+    """Raise OpenError where the store that the command line or the environment names is not there."""
+    found = settings.found.get("store")
+    if found is None or not found.is_typed or found.value == "simple:":
+        return
+    memory = memory_of(settings, makes=False)
+    path, *_ = files_of(memory.store, memory.scope)
+    if not os.path.lexists(path.parent if settings.get("workspace") else path):
+        sentence = f"There is no store at {memory.store}; check the path, or make one by `memfs create`."
+        raise OpenError(ErrorCode.NOT_FOUND, sentence)
 
 
 def port_path(path: str, chosen: Chosen) -> str:

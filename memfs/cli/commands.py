@@ -21,9 +21,9 @@ from memfs.port.telling import told
 
 def run(options: Namespace) -> int:
     """Carry out one command, and print its result for a person or, with ``--json``, for a program."""
-    chosen, rules = choose_with_rules(options, options.path)
     name = options.command.replace("-", "_")
     try:
+        chosen, rules = choose_with_rules(options, options.path)
         result = _execute(options, chosen, rules, name)
     except OpenError as error:
         answer(Failure(name, error.error), options.json)

@@ -34,7 +34,8 @@ def status_of_opening(error: OpenError) -> int:
     """The exit status where there is no port to ask: a wrong name, or a store that cannot be opened."""
     from memfs.port.errors import ErrorCode
 
-    return Status.USAGE if error.error.code == ErrorCode.INVALID_ARGUMENT else Status.STORE_FAILED
+    statuses = {ErrorCode.INVALID_ARGUMENT: Status.USAGE, ErrorCode.NOT_FOUND: Status.REFUSED}
+    return statuses.get(error.error.code, Status.STORE_FAILED)
 
 
 def explain(error: BaseException) -> tuple[str, int]:

@@ -31,6 +31,11 @@ class Found(NamedTuple):
     value: Any
     origin: str
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether it was said for this command or this shell, and not written to a file."""
+        return self.origin.startswith(("--", "MEMFS_"))
+
 
 class Settings(NamedTuple):
     """What somebody has set; what nobody has is the default. ``name`` is that of the configured memory."""
