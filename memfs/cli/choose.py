@@ -104,7 +104,12 @@ def _check_typed(settings: Settings) -> None:
 
 
 def port_path(path: str, chosen: Chosen) -> str:
-    """What the port calls *path*. What fits nowhere is left as it is, for the port to refuse."""
+    """What the port calls *path*. What fits nowhere is left as it is, for the port to refuse.
+
+    A path into the memory's own mount means what it would mean to any program, ``..`` included. Any other
+    is the memory's, which has no ``..``: it is not taken for the path that somebody may have meant. A
+    relative one may still begin with ``./`` or end with a slash, as shells complete them.
+    """
     if not path:  # a variable that is not set, say; it must not mean the directory one is in
         return path
     absolute = path.startswith("/")
@@ -118,8 +123,7 @@ def port_path(path: str, chosen: Chosen) -> str:
             raise Complaint(f"{path} lies in the mount of another memory than the one that was named.")
         return path
     joined = f"{ROOT}/{path}"
-    tidy = posixpath.normpath(joined)
-    return tidy if f"{tidy}/".startswith(ROOT + "/") else joined
+    return joined if ".." in path.split("/") else posixpath.normpath(joined)
 
 
 def shown_path(path: str, chosen: Chosen) -> str:

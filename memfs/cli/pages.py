@@ -1,7 +1,8 @@
 """Memories as pages: the smallest valid one, and what the head of one says.
 
 A page in HTML has its facts in ``<meta name="memhtml-...">``, one in Markdown in the lines between two
-``---`` at its beginning. Any other text is read as Markdown.
+``---`` at its beginning, and a JSON object among its own: ``title``, ``status`` and ``due``, where they are
+strings. Any other text is read as Markdown.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def new_page(path: str, title: str, memory: PlacementInput, at: datetime) -> str
 
 def head_of(path: str, text: str) -> Head:
     """What the page *text* says of itself; its name stands for a title that it does not have."""
-    head = _html_head(text) if extension_of(path) == MEMORY_EXTENSION else _markdown_head(text)
+    readers = {MEMORY_EXTENSION: _html_head, ".json": _json_head}
+    head = readers.get(extension_of(path), _markdown_head)(text)
     name = path.rpartition("/")[2]
     title, status, due = (" ".join(value.split()) for value in head)
     return Head(title or name.removesuffix(extension_of(name)), status, due)
@@ -94,6 +96,16 @@ def _html_head(text: str) -> Head:
     parser.close()
     metas = parser.metas
     return Head(parser.title, metas.get("memhtml-task-status", ""), metas.get("memhtml-due", ""))
+
+
+def _json_head(text: str) -> Head:
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        facts = None
+    if not isinstance(facts, dict):
+        return Head("", "", "")
+    return Head(*(value if isinstance(value := facts.get(name), str) else "" for name in Head._fields))
 
 
 def _markdown_head(text: str) -> Head:

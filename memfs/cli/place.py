@@ -23,7 +23,7 @@ from memfs.layout import (
 from memfs.opening import open_with
 from memfs.port.checks import cannot_hold_file, cannot_write_at
 from memfs.port.memory import Memory
-from memfs.port.names import ROOT, is_well_formed
+from memfs.port.names import ROOT, is_well_formed, path_error
 from memfs.port.plan import Plan, plan_write
 from memfs.port.receipts import Created
 from memfs.port.scope import Scope
@@ -68,6 +68,9 @@ def run(options: Namespace) -> int:
 def _asked_for(path: str, chosen: Chosen, memory: Memory) -> str:
     """The path that the user names, which must be one a memory can have: it is never passed over."""
     below = normalize_path(port_path(path, chosen).removeprefix(ROOT + "/"))
+    malformed = path_error(f"{ROOT}/{below}")
+    if malformed is not None:
+        raise Complaint(malformed.message, status_of(malformed))
     violation = memory_path_violation(below, memory.policy.extensions)
     if violation is not None:
         raise Complaint(f"The path {below} {violation}.")

@@ -41,13 +41,14 @@ def run(options: Namespace) -> int:
     chosen, rules = choose_with_rules(options)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         tasks = sorted(_tasks(memory, options.project), key=_by_workspace_and_due)
+        has_archive = memory.policy.has_archive
     wanted = [task for task in tasks if options.all or not task.is_done]
     if options.json:
         print(json.dumps([task._asdict() | {"done": task.is_done} for task in wanted]))
         return Status.DONE
     print(_table(wanted, chosen) if wanted else "No open tasks.")
     done = [task for task in tasks if task.is_done]
-    if done:
+    if done and has_archive:
         paths = shlex.join(shown_path(task.path, chosen) for task in done)
         print(f"\n{len(done)} done; to archive: memfs archive {paths}")
     return Status.DONE

@@ -99,7 +99,10 @@ def test_elsewhere_a_path_is_relative_to_the_root(mounts: Mounts, tmp_path: Path
     assert port_path("notes.md", WORK) == "/memories/notes.md"
     assert port_path("./people/", WORK) == "/memories/people"
     assert port_path(".", WORK) == "/memories"
-    assert port_path("../x", WORK) == "/memories/../x"
+    for path in ("../x", "a/../x.md", "a/..", "a/../../x", "./a/../x.md"):
+        assert port_path(path, WORK) == f"/memories/{path}", "left for the port to refuse"
+    for path in ("a/../x.md", "a//x.md", "a/./x.md", "a/"):
+        assert port_path(f"/memories/{path}", WORK) == f"/memories/{path}", "left for the port to refuse"
     assert port_path("/etc/passwd", WORK) == "/etc/passwd"
     assert port_path("/memories/../x", WORK) == "/memories/../x"
 

@@ -210,3 +210,22 @@ def test_a_command_may_say_what_it_expects(shell: Shell) -> None:
     digest = hashlib.sha256(b"two\none\n").hexdigest()
     shell("rename", "a.md", "b.md", "--expected", f"sha256:{digest}").done()
     assert shell("delete", "b.md", "--expected", "sha256:12").status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["view", "a/../a.md"],
+        ["show", "a/../a.md"],
+        ["create", "a/../b.md", "x"],
+        ["delete", "a/../a.md"],
+        ["rename", "a.md", "b/../c.md"],
+        ["restore", "a.md@1", "--to", "b/../c.md"],
+        ["restore", "b/../a.md@1"],
+    ],
+)
+def test_a_path_of_a_memory_has_no_way_up(shell: Shell, arguments: list[str]) -> None:
+    shell("create", "a.md", "first").done()
+    shell(*arguments).refusal()
+    assert shell("view", "/memories").done() == "a.md\n"
+    assert shell("log", "a.md").done().count("\n") == 1

@@ -57,6 +57,9 @@ class TestPlace:
             ("projects/a.txt", "does not have the extension .html or .md"),
             ("projects", "lies in none of the buckets"),
             ("projects/a b.html", "a character other than letters"),
+            ("projects/q/../x.html", "has a '..' segment; name every directory in full"),
+            ("/memories/projects/./x.html", "has a '.' segment"),
+            ("projects/a\tb.html", "a character other than letters"),
             ("archive/2026/a.html", "never written"),
         ]:
             assert clause in para("place", "--type", "task", "--title", "t", "--path", path).refusal(1)
@@ -159,6 +162,28 @@ class TestTasks:
             "/memories/projects/atlas/tasks/a.html -> " + archive_of("projects/atlas/tasks/a.html") + "\n"
         )
         assert "done" not in busy("tasks").done()
+
+    def test_no_archive_is_offered_where_there_is_none(self, shell: Shell) -> None:
+        text = "---\nstatus: done\n---\n"
+        shell("create", "projects/atlas/tasks/a.md", "--file", "-", text=text).done()
+        assert shell("tasks").done() == "No open tasks.\n"
+        assert shell("archive", "projects/atlas/tasks/a.md").status == 1
+
+    def test_a_task_in_json_says_what_it_is_by_its_keys(self, shell: Shell) -> None:
+        for name, text in {
+            "a": '{"title": "Write", "status": "doing", "due": "2026-09-01", "tags": ["x"]}',
+            "b": '{"title": 7, "status": null}',
+            "c": '["title"]',
+            "d": "{",
+        }.items():
+            shell("create", f"projects/atlas/tasks/{name}.json", "--file", "-", text=text).done()
+        tasks = shell("tasks", "--json").json
+        assert [(task["title"], task["status"], task["due"]) for task in tasks] == [
+            ("Write", "doing", "2026-09-01"),
+            ("b", "", ""),
+            ("c", "", ""),
+            ("d", "", ""),
+        ]
 
     def test_a_memory_without_tasks_has_none(self, shell: Shell) -> None:
         assert shell("tasks").done() == "No open tasks.\n"
