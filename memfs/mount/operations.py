@@ -41,6 +41,7 @@ from memfs.mount.virtual import VirtualTree
 from memfs.mount.working import WorkingCopies
 from memfs.port.checks import protected
 from memfs.port.errors import ErrorCode, PortError
+from memfs.port.eviction import room_left
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -186,20 +187,15 @@ class Operations(pyfuse3.Operations):
     def statfs(self, ctx: RequestContext) -> StatvfsData:
         """The limits of the scope as a disk: what ``df`` shows."""
         memory = self._saves.memory
-        limits, scope = memory.policy.limits, memory.snapshot()
+        limits, room = memory.policy.limits, room_left(memory.snapshot())
         block = 512
         stats = pyfuse3.StatvfsData()
         stats.f_bsize = stats.f_frsize = block
         stats.f_blocks = limits.max_total_bytes // block
-        free = max(0, limits.max_total_bytes - scope.live_bytes)
-        files_free = max(0, limits.max_files - scope.live_files)
-        if scope.live_files and memory.policy.eviction != "refuse":
-            # The earliest writes leave for a new one: a program that looks first must not give up.
-            free = max(free, min(limits.max_file_bytes, limits.max_total_bytes))
-            files_free = max(files_free, 1)
-        stats.f_bfree = stats.f_bavail = free // block
+        # With what leaves for a new file: a program that looks first must not give up.
+        stats.f_bfree = stats.f_bavail = room.total_bytes // block
         stats.f_files = limits.max_files
-        stats.f_ffree = stats.f_favail = files_free
+        stats.f_ffree = stats.f_favail = room.files
         stats.f_namemax = 128
         return stats
 

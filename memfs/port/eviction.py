@@ -75,6 +75,37 @@ def make_room(
     return Evicted(moves=moves)
 
 
+class Room(NamedTuple):
+    """What there is for new files."""
+
+    total_bytes: int
+    files: int
+
+
+def room_left(scope: Scope) -> Room:
+    """What new files may take: the limits' rest, and never less than one largest file that eviction lets in.
+
+    It does not where nothing may leave, or as far as the archive cannot take in what would.
+    """
+    policy, limits = scope.policy, scope.policy.limits
+    total, files = limits.max_total_bytes - scope.live_bytes, limits.max_files - scope.live_files
+    left = Room(max(0, total), max(0, files))
+    if policy.eviction == "refuse":
+        return left
+    cap = policy.max_archive_bytes if policy.eviction == "archive" else None
+    archivable = None if cap is None else cap - scope.archived_bytes
+    largest = min(limits.max_file_bytes, limits.max_total_bytes)
+    for candidate in scope.live_in_write_order():
+        if total >= largest and files >= 1:
+            break
+        if archivable is not None:
+            archivable -= candidate.size
+            if archivable < 0:
+                break
+        total, files = total + candidate.size, files + 1
+    return Room(max(left.total_bytes, min(total, largest)), max(left.files, min(files, 1)))
+
+
 def too_large(path: str, size: int, limits: Limits) -> PortError:
     """The refusal of a file of *size* bytes, which no eviction can make room for."""
     return PortError(
