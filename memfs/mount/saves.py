@@ -26,7 +26,7 @@ from memfs.mount.following import Following
 from memfs.mount.nodes import AnyNode, FileNode, Parked
 from memfs.mount.staging import whole_characters
 from memfs.mount.tree import Tree
-from memfs.port.change import Change, Commit, File
+from memfs.port.change import LATEST_NS, Change, Commit, File
 from memfs.port.checks import cannot_write_at
 from memfs.port.commands import Delete, Rename
 from memfs.port.errors import ErrorCode, PortError, StoreError
@@ -39,8 +39,6 @@ from memfs.port.store import Busy
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-LATEST_NS = (1 << 63) - 1
-"""The latest time that a store holds, in 2262: a program may set any."""
 JOIN_SECONDS = 2.0
 """How long after a deletion or an emptying a program's new content is the same save."""
 

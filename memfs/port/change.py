@@ -7,6 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from memfs.port.policy import Policy
 from memfs.port.receipts import Receipt
 
+LATEST_NS = (1 << 63) - 1
+"""The latest time that a store holds, in 2262: a program, an archive or a commit may name any."""
+
 
 class File(NamedTuple):
     """The metadata of one file: a memory.

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memfs.port.buckets import is_archived
-from memfs.port.change import Change, Put, created_id
+from memfs.port.change import LATEST_NS, Change, Put, created_id
 from memfs.port.checks import outside
 from memfs.port.errors import ErrorCode, PortError
 from memfs.port.eviction import too_large
 from memfs.port.names import ROOT, extension_error, path_error
 from memfs.port.receipts import Imported
 from memfs.port.scope import Scope
-
-LATEST_NS = (1 << 63) - 1
-"""The latest time that a store holds, in 2262: an archive or a commit may name any."""
 
 
 class Incoming(NamedTuple):
