@@ -204,7 +204,7 @@ def _writable(subject: Subject) -> Findings:
         if inspection is None:
             return
         holder = inspection.holder()
-    except (StoreError, OSError):
+    except (OpenError, StoreError, OSError):
         return  # whatever is there does not open, as the next check says
     if holder is None:
         yield ok("Writers get their turn.")

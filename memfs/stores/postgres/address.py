@@ -34,7 +34,7 @@ class Address(NamedTuple):
     @property
     def place(self) -> str:
         """The server and the database, for people."""
-        return self.conninfo.partition("?")[0].removeprefix("postgresql://") or "of the service file"
+        return self.conninfo.partition("?")[0].removeprefix("postgresql://").strip("/") or self.url
 
 
 def address_of(url: str) -> Address:
@@ -44,7 +44,8 @@ def address_of(url: str) -> Address:
         raise _refused("A PostgreSQL store is named as in postgresql://HOST/DATABASE.")
     try:
         split = urlsplit(f"postgresql:{rest}")
-        query = parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query))
+        plain = split.query.replace("+", "%2B")  # libpq takes no plus sign for a space
+        query = parse_qsl(plain, keep_blank_values=True, strict_parsing=bool(plain))
     except ValueError:
         raise _refused("The store is no URL that PostgreSQL knows: postgresql://HOST/DATABASE.") from None
     if split.fragment or not url.isprintable():

@@ -10,12 +10,15 @@ from psycopg import errors
 
 from memfs.port.errors import StoreError, UnsafeStorage
 
-PASSING = frozenset({"25006", "40001", "40P01", "53300", "57P01", "57P02", "57P03", "57P05", "55000"})
-"""States that pass: a standby before it is promoted, too many clients, a server that starts or ends."""
+PASSING = frozenset({"25006", "25P03", "53300", "57P01", "57P02", "57P03", "57P05"})
+"""States that pass: a standby before it is promoted, too many clients, a server that starts or ends.
+
+And a connection that was ended because its client held a lock for too long.
+"""
 
 
 def passes(error: psycopg.Error) -> bool:
-    """Whether the same may work on another connection, a little later."""
+    """Whether the server is away or the connection lost: the same may work on another, a little later."""
     state = error.sqlstate
     if state is None:  # libpq's own: no server said it
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

@@ -5,17 +5,19 @@ A batch at a time, each a statement of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from psycopg.types.numeric import Int8
 
 from memfs.port.errors import NotKept, UnsafeStorage
 from memfs.port.store import Record
 from memfs.stores.postgres import rows
-from memfs.stores.postgres.database import Database
+from memfs.stores.postgres.connections import Connection
 from memfs.stores.recorded import PUTS, key_of, last_key, record_of
+
+Run: TypeAlias = Callable[[Callable[[Connection], Any]], Any]
 
 FIRST_BATCH, BATCH = 16, 512
 """Records in the first batch, for those who want the newest few, and in each one after it."""
@@ -62,8 +64,9 @@ ORDER BY c.record LIMIT 1
 class History:
     """What is recorded of one scope."""
 
-    def __init__(self, database: Database, scope: int) -> None:
-        self._database = database
+    def __init__(self, run: Run, scope: int) -> None:
+        """*run* is given what to do with a connection."""
+        self._run = run
         self._scope = Int8(scope)
 
     def of_scope(self, newest_first: bool) -> Iterator[Record]:
@@ -146,12 +149,12 @@ class History:
     def _select(self, query: str, **values: object) -> list[Any]:
         values["scope"] = self._scope
 
-        def ask(connection: Any) -> list[Any]:
+        def ask(connection: Connection) -> list[Any]:
             with connection.cursor(binary=True) as cursor:
-                found: list[Any] = cursor.execute(query, values).fetchall()
-                return found
+                return cursor.execute(query.encode(), values).fetchall()
 
-        return self._database.run(ask)
+        found: list[Any] = self._run(ask)
+        return found
 
 
 def _redacted(version: int, time_ns: int | None, user: str | None, program: str | None) -> str:

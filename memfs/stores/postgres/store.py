@@ -8,6 +8,7 @@ knows one that it has made already.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
@@ -39,6 +40,9 @@ TRUSTED_SECONDS = 0.1
 """How long after a look at the server a scope is taken to be as it was found, if nothing listens yet."""
 QUEUEING_SECONDS = 1.0
 """How long a writer that was overtaken queues up for the scope before it plans."""
+
+MAINTAIN_SECONDS = 600.0
+"""How long a store that has looked after its history leaves the server in peace."""
 
 _UNSURE = "Whether the last change was made is not known; view what is there when the store is back."
 
@@ -122,14 +126,16 @@ class PostgresStore:
         self._commit = f"SELECT memfs.commit_{place.part}({_places(11)})"
         self._lock = f"BEGIN; SELECT FROM memfs.scope_{place.part} WHERE scope = {place.scope} FOR UPDATE; "
         self._channel = database.open_channel(place.scope)
-        self._history = History(database, place.scope)
+        self._history = History(self._run, place.scope)
         self._ids = _change_ids()
         self._held: Connection | None = None
+        self._holder = 0  # the thread that may use it
         self._found: list[Any] | None = None
         self._seen = 0  # the version up to which the memory has been given all changes
         self._looked = 0.0
         self._overtaken = -QUEUEING_SECONDS
         self._committed = 0
+        self._maintained = -MAINTAIN_SECONDS
         self._closed = False
 
     def load(self) -> Scope:
@@ -242,6 +248,9 @@ class PostgresStore:
 
     def maintain(self) -> None:
         """Cut the history to what is to be kept, if nobody has today."""
+        if time.monotonic() - self._maintained < MAINTAIN_SECONDS:
+            return
+        self._maintained = time.monotonic()
         retain(self._database, self._scope, time.time_ns())
 
     def prune(self, keep: Retention) -> int:
@@ -306,7 +315,10 @@ class PostgresStore:
             leave(self._database)
 
     def _run(self, work: Callable[[Connection], Any], unsure: str = "") -> Any:
-        return self._database.run(work, instead=self._held, unsure=unsure)
+        # Whoever holds the scope has a connection, and must not wait for another: all may be in the hands of
+        # those who wait for this one. Other threads of the memory, which read, keep off it.
+        held = self._held if self._holder == threading.get_ident() else None
+        return self._database.run(work, instead=held, unsure=unsure)
 
     def _before_look(self) -> None:
         self._channel.hinted = False  # before: a notice that comes meanwhile must count
@@ -329,6 +341,7 @@ class PostgresStore:
 
         self._before_look()
         self._held = self._database.take(lock)
+        self._holder = threading.get_ident()
 
     def _changes_after(self, since: int) -> bytes:
         return _CHANGES.format(scope=self._scope, after=last_key(since)).encode()

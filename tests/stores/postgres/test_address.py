@@ -20,6 +20,9 @@ from memfs.stores.postgres.address import address_of
         ("postgresql://h/d?memfs_patience=3&sslmode=verify-full", "postgresql://h/d?sslmode=verify-full&memfs_patience=3"),
         ("postgresql://a,b:5433/d?target_session_attrs=any", "postgresql://a,b:5433/d?target_session_attrs=any"),
         ("postgresql://h/a%20b", "postgresql://h/a%20b"),
+        ("postgresql://h/d?options=-c%20x=a+b", "postgresql://h/d?options=-c%20x%3Da%2Bb"),
+        ("postgresql://%2Frun%2Fpg:5433/d", "postgresql://%2Frun%2Fpg:5433/d"),
+        ("postgresql://ada@[::1]:5433/d", "postgresql://ada@[::1]:5433/d"),
     ],
 )  # fmt: skip
 def test_a_url_has_one_form(url: str, canonical: str) -> None:

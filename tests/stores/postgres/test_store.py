@@ -154,6 +154,27 @@ def test_writers_of_one_scope_lose_nothing(postgres_url: str, scope: str) -> Non
         assert [record.version for record in memory.history()] == list(range(120, 0, -1))
 
 
+def test_writers_of_many_scopes_get_by_with_one_connection(postgres_url: str, scope: str) -> None:
+    """A plan that reads while its scope is held must not wait for a connection that another holder has."""
+    urls = [f"{postgres_url}?memfs_patience={number}" for number in (20, 30)]  # as of two processes
+    urls = [f"{url}&memfs_connections=1" for url in urls]
+    scopes = [f"{scope}-{number}" for number in range(3)]
+    turns = 8
+
+    def write(url: str, scope: str) -> None:
+        with open_memory(url, scope=scope) as memory:
+            for _ in range(turns):
+                must(memory, "insert", path=A, insertLine=0, text="line")
+
+    for name in scopes:
+        with open_memory(postgres_url, scope=name) as memory:
+            must(memory, "create", path=A, text="")
+    run_threads(*[partial(write, url, name) for name in scopes for url in urls])
+    for name in scopes:
+        with open_memory(postgres_url, scope=name) as memory:
+            assert texts(memory) == {A: "line\n" * turns * len(urls)}
+
+
 def test_the_memories_that_left_are_found_by_their_directories(postgres_url: str, scope: str) -> None:
     names = ["a.md", "a.md-b.md", "a.md/c.md", "a.md0.md", "d/e/f.md"]
     with open_memory(postgres_url, scope=scope) as memory:
