@@ -45,6 +45,15 @@ class Channel:
         for notify in due:
             notify()
 
+    def found(self, version: int) -> None:
+        """The tables say *version*; less than what is known where a standby was promoted that had not all."""
+        if version >= self.known:
+            self.learn(version)
+            return
+        with self._lock:
+            self.known, self.hinted = version, True
+        self.rouse()
+
     def rouse(self) -> None:
         """There may have been something to hear, for a while in which nothing was heard."""
         with self._lock:

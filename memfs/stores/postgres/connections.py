@@ -33,6 +33,7 @@ _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 3, 
 _SET_UP = """
 SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false),
        set_config('default_transaction_isolation', 'read committed', false),
+       set_config('search_path', 'pg_catalog', false),
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
                   ELSE current_setting('synchronous_commit') END, false)
@@ -163,6 +164,7 @@ class Pool:
         self._address = address
         self._free: list[Connection] = []
         self._places = threading.BoundedSemaphore(address.connections)
+        self._counting = threading.Lock()
         self._in_use = 0
         self._closed = False
 
@@ -179,17 +181,16 @@ class Pool:
         """As :meth:`lease`, to be given back."""
         if not self._places.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise TimeoutError
-        self._in_use += 1
+        self._count(1)
         try:
-            while self._free:
-                connection = self._free.pop()
+            while connection := self._next_free():
                 if time.monotonic() - connection.used < IDLE_SECONDS and not _has_ended(connection):
                     connection.deadline = deadline
                     return connection
                 connection.close()
             return connect(self._address, deadline)
         except BaseException:
-            self._in_use -= 1
+            self._count(-1)
             self._places.release()
             raise
 
@@ -200,7 +201,7 @@ class Pool:
             self._free.append(connection)
         else:
             connection.close()
-        self._in_use -= 1
+        self._count(-1)
         self._places.release()
 
     @property
@@ -208,10 +209,19 @@ class Pool:
         """How many are in use just now; for people."""
         return self._in_use
 
+    def _next_free(self) -> Connection | None:
+        """The one that was used last: those that are not needed grow old."""
+        with self._counting:
+            return self._free.pop() if self._free else None
+
+    def _count(self, change: int) -> None:
+        with self._counting:
+            self._in_use += change
+
     def discard_free(self) -> None:
         """Close those that nobody uses: one of their kind was found dead."""
-        while self._free:
-            self._free.pop().close()
+        while connection := self._next_free():
+            connection.close()
 
     def close(self) -> None:
         """Close all; those in use when they come back."""

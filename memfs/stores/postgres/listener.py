@@ -169,7 +169,7 @@ class Listener:
             "SELECT scope, version FROM memfs.scope WHERE scope = ANY (%s)", (list(by_scope),)
         )
         for scope, version in found:
-            by_scope[scope].learn(version)
+            by_scope[scope].found(version)
         fresh = channels.keys() - self._heard
         self._heard = frozenset(channels)
         for name in fresh:

@@ -26,6 +26,7 @@ def initialise(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     at once. Raises psycopg.Error, and StoreError for a database that cannot hold a store.
     """
     with connection.transaction():
+        connection.execute("SET LOCAL search_path = pg_catalog")  # where nobody else can put a function
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         encoding, version = _row(
             connection,
