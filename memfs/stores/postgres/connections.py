@@ -23,7 +23,7 @@ from memfs.stores.postgres.address import Address
 Answer = TypeVar("Answer")
 
 CONNECT_SECONDS = 5
-"""What a server gets to answer a new connection; less patience makes it less."""
+"""What a server gets to answer a new connection; less where little patience is left, for the next one."""
 IDLE_SECONDS = 300.0
 """How long a connection may have been idle to be used unasked: what lies between forgets it some day."""
 
@@ -128,7 +128,7 @@ def connect(address: Address, deadline: float, name: str = "memfs") -> Connectio
     """A new connection, in autocommit. Raises psycopg.Error."""
     remaining = deadline - time.monotonic()
     own: dict[str, Any] = {
-        "connect_timeout": max(2, min(CONNECT_SECONDS, int(remaining))),
+        "connect_timeout": max(2, min(CONNECT_SECONDS, int(remaining / 2))),
         "tcp_user_timeout": int(address.patience * 1000),
         "client_encoding": "UTF8",
         "fallback_application_name": name,
@@ -143,7 +143,7 @@ def connect(address: Address, deadline: float, name: str = "memfs") -> Connectio
         connection.deadline = deadline
         connection.add_notice_handler(lambda notice: _note(connection, notice))
         patience = int(address.patience * 1000)
-        connection.execute(_SET_UP, (str(patience * 4 // 5), str(patience)))
+        connection.execute(_SET_UP, (str(patience * 2 // 5), str(patience)))
         connection.patience = address.patience
     except BaseException:
         connection.close()

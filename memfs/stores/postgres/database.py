@@ -45,12 +45,19 @@ class Database:
         self._listener: Listener | None = None
 
     def run(
-        self, work: Callable[[Connection], Answer], *, instead: Connection | None = None, unsure: str = ""
+        self,
+        work: Callable[[Connection], Answer],
+        *,
+        instead: Connection | None = None,
+        unsure: str = "",
+        brief: bool = False,
     ) -> Answer:
         """What *work* makes of a connection; once more, on another one, where that is lost.
 
         So *work* may be done twice, and must be harmless then. The first time it gets *instead* where that is
-        given. Raises StoreError: when the patience ends, with *unsure* if what was sent may have been done.
+        given. A connection on which a *brief* work has had no answer for half of the patience is taken for
+        lost, so that there is time for another server. Raises StoreError: when the patience ends, with
+        *unsure* if what was sent may have been done.
         """
         given, sent = instead, False
 
@@ -58,10 +65,12 @@ class Database:
             nonlocal given, sent
             if given is not None:
                 connection, given = given, None
-                connection.deadline = deadline
+                connection.deadline = self._half_way(deadline) if brief else deadline
                 sent = True
                 return work(connection)
             with self.pool.lease(deadline) as connection:
+                if brief:
+                    connection.deadline = self._half_way(deadline)
                 sent = True
                 answer = work(connection)
                 if not self.server_version:
@@ -71,10 +80,11 @@ class Database:
         return self._until_patience_ends(once, lambda: unsure if sent else "")
 
     def take(self, work: Callable[[Connection], object]) -> Connection:
-        """A connection on which *work* was done; to be given back to the pool. Raises StoreError."""
+        """A connection on which a brief *work* was done; to be given back to the pool. Raises StoreError."""
 
         def once(deadline: float) -> Connection:
             connection = self.pool.take(deadline)
+            connection.deadline = self._half_way(deadline)
             try:
                 work(connection)
             except BaseException:
@@ -83,6 +93,10 @@ class Database:
             return connection
 
         return self._until_patience_ends(once, lambda: "")
+
+    def _half_way(self, deadline: float) -> float:
+        now = time.monotonic()
+        return min(deadline, max(now + self.address.patience / 2, now + 1))
 
     def _until_patience_ends(self, once: Callable[[float], Answer], unsure: Callable[[], str]) -> Answer:
         deadline = time.monotonic() + self.address.patience
@@ -95,6 +109,10 @@ class Database:
                     f"All {self.address.connections} connections to {self.place} have been in use for "
                     f"{self.address.patience:g} s; raise memfs_connections in the URL."
                 ) from None
+            except psycopg.errors.LockNotAvailable as error:  # sooner than the connection is taken for lost
+                if time.monotonic() >= deadline:
+                    raise translated(error) from None
+                wait = 0.0
             except psycopg.Error as error:
                 if not passes(error) or refusal(error) is not None:
                     raise translated(error) from None

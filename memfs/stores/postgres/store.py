@@ -232,7 +232,7 @@ class PostgresStore:
                 raise psycopg.OperationalError("the wait for a standby was ended")
             return None if answer is None else int(answer)
 
-        version = self._run(send, unsure=_UNSURE)
+        version = self._run(send, unsure=_UNSURE, brief=True)
         if version is None:
             raise self._removed()
         if version != expected + 1:
@@ -314,11 +314,11 @@ class PostgresStore:
             self._database.close_channel(self._channel)
             leave(self._database)
 
-    def _run(self, work: Callable[[Connection], Any], unsure: str = "") -> Any:
+    def _run(self, work: Callable[[Connection], Any], unsure: str = "", brief: bool = False) -> Any:
         # Whoever holds the scope has a connection, and must not wait for another: all may be in the hands of
         # those who wait for this one. Other threads of the memory, which read, keep off it.
         held = self._held if self._holder == threading.get_ident() else None
-        return self._database.run(work, instead=held, unsure=unsure)
+        return self._database.run(work, instead=held, unsure=unsure, brief=brief)
 
     def _before_look(self) -> None:
         self._channel.hinted = False  # before: a notice that comes meanwhile must count
