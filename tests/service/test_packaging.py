@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -25,6 +27,11 @@ COMPLETIONS = {
     "fish": "fish/vendor_completions.d/memfs.fish",
 }
 """Where each shell looks for them below a prefix's ``share``."""
+
+
+INSTALLERS = {"pipx": ["pipx", "install"], "uv": ["uv", "tool", "install"]}
+OF_A_REGISTRY = re.compile("PIP_|UV_|SSL_|(HTTPS?|NO|ALL)_PROXY$", re.IGNORECASE)
+"""The variables that say how packages are got here."""
 
 
 class Built(NamedTuple):
@@ -104,6 +111,52 @@ def test_what_is_installed_works_with_its_unit_and_goes_without_the_memory(built
             assert manager.is_mounted("memories") == 0
             assert not python.with_name("memfs").exists()
             assert not [*(home / "venv").rglob("memfs*"), *(home / "venv").rglob("_memfs")]
+            assert list((home / ".local/share/memfs/store").glob("*.db"))
+
+
+@pytest.mark.parametrize(("installer", "form"), [("pipx", "sdist"), ("uv", "wheel")])
+def test_what_pipx_and_uv_install_works_and_goes_again(built: Built, installer: str, form: str) -> None:
+    """By the user, where the user has it; the memory stays, and where is said."""
+    with new_home() as home:
+        tools = new_venv(home / "tools")
+        run(str(tools), "-m", "pip", "install", installer).check()
+        package = Path(shutil.copy(getattr(built, form), home))
+        (home / ".local/bin/memfs").unlink()
+        (home / ".local/bin" / installer).symlink_to(tools.with_name(installer))
+        for path in (home, *home.rglob("*")):
+            os.chown(path, USER, USER, follow_symlinks=False)
+        with running_manager(home) as manager:
+            registry = [f"{name}={value}" for name, value in os.environ.items() if OF_A_REGISTRY.match(name)]
+            place = str(manager.inside / package.name)
+            done = manager("env", *registry, *INSTALLERS[installer], place, seconds=SECONDS)
+            assert done.status == 0, done
+            assert (
+                manager("readlink", "-f", ".local/bin/memfs")
+                .done()
+                .startswith(f"{manager.inside}/.local/share/")
+            )
+            assert manager.memfs("--version").done().startswith("memfs ")
+            share = Path(manager("readlink", "-f", ".local/bin/memfs").done().strip()).parents[1] / "share"
+            page = manager("cat", str(share / "man/man1/memfs-status.1")).done()
+            assert page == manager.memfs("man", "status").done()
+            for shell, completion in COMPLETIONS.items():
+                assert (
+                    manager("cat", str(share / completion)).done()
+                    == manager.memfs("completion", shell).done()
+                )
+
+            manager.memfs("service", "install").done()
+            unit = manager("cat", ".config/systemd/user/memfs@.service").done()
+            assert unit == (ROOT / "systemd/memfs@.service").read_text()
+            manager("sh", "-c", "echo kept >memories/a.md").done()
+            assert manager.memfs("view", "a.md").done() == "kept\n"
+
+            removed = manager.memfs("uninstall")
+            assert removed.status == 0, removed
+            assert f"The memories stay in sqlite:{manager.inside}/.local/share/memfs/store" in removed.out
+            assert manager("sh", "-c", "command -v memfs").status != 0
+            assert manager("test", "-e", str(share)).status != 0, "its venv is gone"
+            assert manager.is_mounted("memories") == 0
             assert list((home / ".local/share/memfs/store").glob("*.db"))
 
 
