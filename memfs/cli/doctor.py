@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 from memfs.cli.checks.files import CONFIGURATION, FILES
@@ -18,7 +16,7 @@ from memfs.cli.checks.stores import STORE
 from memfs.cli.complaint import Complaint, Status, explain
 from memfs.cli.configuration import name_in
 from memfs.cli.known import Known, known_as, known_memories, refreshed
-from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, columns, is_terminal, painted
+from memfs.cli.terminal import BOLD, DIM, GREEN, RED, YELLOW, painted, wrapped
 from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
 from memfs.mount.lifecycle import MountpointError, NoAnswer, in_time
@@ -129,11 +127,12 @@ def _in_json(examined: list[Examined], mended: list[str]) -> dict[str, Any]:
 def _told(examined: list[Examined], mended: list[str]) -> str:
     lines = [f"memfs {version()}"]
     for one in examined:
-        where = f"  {one.known.mountpoint}" if one.known is not None and one.known.name else ""
+        place = one.known.mountpoint if one.known is not None and one.known.name else ""
+        where = f"  {place}" if place else ""
         lines.append(f"\n{painted(on_one_line(one.title + where), BOLD)}")
         for check, finding in one.findings:
             level = painted(f"{finding.level:8}", _COLOURS[finding.level])
-            first, *rest = _wrapped(on_one_line(finding.sentence))
+            first, *rest = wrapped(on_one_line(finding.sentence), INDENT)
             lines.append(f"  {level} {check:14} {first}")
             lines += [f"{'':{INDENT}}{line}" for line in rest]
             if finding.mend:  # whole, for it is to be copied
@@ -143,13 +142,6 @@ def _told(examined: list[Examined], mended: list[str]) -> str:
         lines += [f"mended: {on_one_line(each)}" for each in mended]
     lines.append(f"\n{_summary(examined)}")
     return "\n".join(lines)
-
-
-def _wrapped(sentence: str) -> list[str]:
-    """The sentence in lines for a terminal; in a pipe, where somebody may search it, in one."""
-    if not is_terminal(sys.stdout):
-        return [sentence]
-    return wrap(sentence, max(columns() - INDENT, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def _summary(examined: list[Examined]) -> str:

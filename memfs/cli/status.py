@@ -14,7 +14,7 @@ from memfs.cli.installation import installed_names
 from memfs.cli.known import Known, known_memories
 from memfs.cli.running import State, log_of, state_of
 from memfs.cli.systemd import unit_of, user_manager
-from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, cut, painted
+from memfs.cli.terminal import BOLD, GREEN, RED, YELLOW, Screen, bar, columns, cut, painted, wrapped
 from memfs.cli.texts import on_one_line
 from memfs.cli.version import version
 from memfs.mount.lifecycle import Health, is_mounted, own_report, probe
@@ -23,6 +23,8 @@ from memfs.port.memory import Memory
 
 WATCH_SECONDS = 2.0
 LAST_WRITERS = 3
+_INDENT = 11
+"""Where what a row says begins."""
 RECORDS_LOOKED_AT = 200
 """How far back to look for the last writers."""
 _REPORTED = {
@@ -308,8 +310,8 @@ def _told_of_use(memory: dict[str, Any]) -> list[str]:
 
 
 def _row(name: str, text: str, colour: str = "", whole: bool = False) -> str:
-    """One line; a long one is cut to the terminal, but not what has to be read or copied whole."""
+    """One line, cut to the terminal; of what has to be read or copied whole, as many as it takes."""
     text = on_one_line(text)
-    if not whole:
-        text = cut(text, max(columns() - 11, 20))
-    return f"  {name:9}{painted(text, colour) if colour else text}"
+    lines = wrapped(text, _INDENT) if whole else [cut(text, max(columns() - _INDENT, 20))]
+    shown = [painted(line, colour) if colour else line for line in lines]
+    return f"\n{'':{_INDENT}}".join([f"  {name:9}{shown[0]}", *shown[1:]])

@@ -13,6 +13,7 @@ import signal
 import sys
 import termios
 import tty
+from textwrap import wrap
 from types import FrameType
 from typing import IO, Any
 
@@ -42,6 +43,14 @@ def painted(text: str, colour: str, stream: IO[str] | None = None) -> str:
     """*text* in a colour, where *stream* (by default standard output) shows colours."""
     shows = is_terminal(sys.stdout if stream is None else stream) and not os.environ.get("NO_COLOR")
     return f"\x1b[{colour}m{text}\x1b[0m" if shows else text
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """*text* in lines that fit a terminal behind an *indent*; in a pipe, where it is searched, in one."""
+    if not is_terminal(sys.stdout):
+        return [text]
+    width = max(columns() - indent, 20)
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 class Screen:

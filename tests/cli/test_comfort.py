@@ -104,6 +104,20 @@ class TestTerminal:
                 assert shown.process.wait(60) == 0
             assert (b"\x1b[" in shown.shown) is coloured, environment
 
+    @pytest.mark.parametrize("command", ["status", "doctor"])
+    def test_a_long_sentence_is_wrapped_on_a_terminal_and_whole_in_a_pipe(
+        self, shell: Shell, command: str
+    ) -> None:
+        shell.configure("odd", "max_file = 3\n")
+        with Terminal(shell, *shell.command(command), COLUMNS="80", NO_COLOR="1") as shown:
+            shown.until(b"'max_files'?")
+        file = str(shell.home / ".config/memfs/odd.toml")
+        sentence = f"The configuration {file}, line 1, has the unknown key 'max_file'; did you mean"
+        lines = [line for line in shown.shown.decode().splitlines() if "max_file" in line]
+        assert max(map(len, lines)) <= 80
+        assert sentence in " ".join(shown.shown.decode().split())
+        assert sentence in shell(command).out
+
     def test_a_bar_shows_a_little_and_never_more_than_all(self) -> None:
         assert terminal.bar(0, 10, 10) == "[..........]"
         assert terminal.bar(1, 1000, 10) == "[#.........]"
