@@ -204,8 +204,8 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, int, int]:
-        """A new file in ``.meta/staged``: its name, which says its inode, its inode, and a descriptor of it.
+    def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, Signature, int]:
+        """A new file in ``.meta/staged``: its name, which says its inode, how it looks, a descriptor of it.
 
         The caller has it synced, and closes it. Mode and owner are those of *like*, as far as this user may
         give them, else this user's alone.
@@ -227,7 +227,7 @@ class Folder:
                 with suppress(OSError):
                     os.unlink(leftover, dir_fd=self.staged)
             raise
-        return name, made.st_ino, descriptor
+        return name, Signature.of(made), descriptor
 
     def discard(self, name: str, inode: int | None = None) -> bool:
         """Remove what is called *name* in ``.meta/staged``; False where it is another than *inode*."""

@@ -130,10 +130,10 @@ class Outside:
         The layout's own stay in the scope, and so does one that is empty in the folder now.
         """
         held = set(standing_directories(policy.layout))
-        held |= {f"{ROOT}/{above}" for page in taken.pages for above in _above(page.place)}
+        held |= {f"{ROOT}/{above}" for page in taken.pages for above in places_above(page.place)}
         there, gone = dict[str, bool](), dict[str, None]()
         for place in taken.gone:
-            for above in _above(place):
+            for above in places_above(place):
                 if f"{ROOT}/{above}" in held:
                     continue
                 if above not in there:
@@ -142,6 +142,22 @@ class Outside:
                     gone[f"{ROOT}/{above}"] = None
                     break
         return tuple(gone)
+
+    def left_without(self, change: Change, policy: Policy) -> set[str]:
+        """The places of the directories that hold no memory any more after *change*, which others made.
+
+        Those that it says are gone are not among them, nor those that the layout has always.
+        """
+        left = [remove.file.path for remove in change.removes] + [move.file.path for move in change.moves]
+        above = {place for path in left for place in places_above(path[len(ROOT) + 1 :])}
+        told = (*change.directories, *standing_directories(policy.layout))
+        return {
+            place
+            for place in above
+            if not any(f"{ROOT}/{place}/".startswith(f"{path}/") for path in change.directories)
+            and f"{ROOT}/{place}" not in told
+            and not self._pages.below(place)
+        }
 
     def _returning(self, here: _Here) -> Lapsed | None:
         """The memory that left the place of *here*, if this is that memory again."""
@@ -320,7 +336,7 @@ class _Differences:
         )
 
 
-def _above(place: str) -> Iterator[str]:
+def places_above(place: str) -> Iterator[str]:
     """The places of the directories that *place* lies in, the topmost first."""
     end = place.find("/")
     while end >= 0:

@@ -30,6 +30,9 @@ from memfs.stores.directory.steps import Step
 WRITERS_PATIENCE = 0.5
 """Seconds to wait for a program that has what we replace open for writing: most close it at once."""
 
+WRITTEN = "written-"
+"""How the names of files in ``.meta/staged`` begin that were ours until somebody wrote into them."""
+
 log = logging.getLogger(__name__)
 
 
@@ -57,6 +60,7 @@ class Placement:
         self._done: list[Step] = []
         self._made: list[str] = []
         self._held: set[str] = set()
+        self._staged: dict[str, Signature] = {}
         self._came_out: dict[str, Signature] = {}
         self._unsynced: int | None = None
 
@@ -97,9 +101,9 @@ class Placement:
             mtime_ns = origin.time_ns if put.mtime_ns is None else put.mtime_ns
             if (before := self.take_unsynced()) is not None:
                 _sync(before)
-            name, inode, self._unsynced = self._folder.stage(put.content, mtime_ns, there)
+            name, self._staged[place], self._unsynced = self._folder.stage(put.content, mtime_ns, there)
             kind: steps.Kind = "place" if there is None else "exchange"
-            self._steps.append(Step(kind, name, place, "", inode))
+            self._steps.append(Step(kind, name, place, "", self._staged[place].inode))
         return self._steps
 
     def take_unsynced(self) -> int | None:
@@ -137,14 +141,18 @@ class Placement:
                 raise OvertakenError(new_place)
             page = self._leaving[place_of(move.file.path)]
             pages.append(page._replace(place=new_place, signature=signature, fresh=True))
-        staged = {step.place: step.inode for step in self._steps if step.kind in ("place", "exchange")}
         for put in self._change.puts:
             place, content = place_of(put.path), put.content or b""
-            signature = self._folder.look(place)
-            if signature is None or signature.inode != staged[place]:
+            signature, staged = self._folder.look(place), self._staged[place]
+            if signature is None or signature.inode != staged.inode:
                 raise OvertakenError(place)
+            if signature[:3] != staged[:3]:
+                signature = staged  # somebody has written into it since, and that is still to be taken in
             digest = hashlib.sha256(content).digest()
-            pages.append(page_of(place, put.id, signature, content, digest))
+            page = page_of(place, put.id, signature, content, digest)
+            pages.append(
+                page._replace(fresh=True)
+            )  # it may have been there for long, for a late writer's sake
         self._pages.put(pages)
 
     def finish(self) -> dict[str, Signature]:
@@ -162,7 +170,12 @@ class Placement:
             os.close(unsynced)
         steps.undo(self._folder, self._done)
         for step in self._steps:
-            if not step.staged or self._folder.discard(step.staged, step.inode):
+            if not step.staged:
+                continue
+            if step.kind in ("place", "exchange") and self._was_written(step):
+                self._keep(step)
+                continue
+            if self._folder.discard(step.staged, step.inode):
                 continue
             if _is_somebodys(self._folder, self._pages, step.staged):
                 log.warning(
@@ -172,6 +185,28 @@ class Placement:
                 )
         for place in reversed(self._made):
             self._folder.remove_empty(place)
+
+    def _was_written(self, step: Step) -> bool:
+        """Whether somebody wrote into our file while it had its place."""
+        try:
+            with opened(self._folder.staged, step.staged) as descriptor:
+                if descriptor is None:
+                    return False
+                self._await_writers(descriptor, step.staged)
+                now, ours = Signature.of(os.fstat(descriptor)), self._staged[step.place]
+        except LeftAlone:
+            return False
+        return now.inode == ours.inode and (now[:3] != ours[:3] or step.staged in self._held)
+
+    def _keep(self, step: Step) -> None:
+        """Give our file, which holds somebody's bytes now, a name that no sweep takes for one of ours."""
+        kept = f"{WRITTEN}{step.inode}"
+        os.rename(step.staged, kept, src_dir_fd=self._folder.staged, dst_dir_fd=self._folder.staged)
+        log.warning(
+            "%s holds what another program wrote into %s while a change was taken back.",
+            self._folder.path / META / STAGED / kept,
+            step.place,
+        )
 
     def _expect(self, place: str, expected: dict[str, Page], differing: set[str]) -> None:
         """Note the page at *place*, and whether the file there is what it says."""

@@ -26,7 +26,7 @@ from memfs.stores.directory.dirt import DirectoryWatch, Dirt, Due
 from memfs.stores.directory.failures import folder_errors
 from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone, Signature, look
 from memfs.stores.directory.meta import SharedMeta
-from memfs.stores.directory.outside import Outside
+from memfs.stores.directory.outside import Outside, places_above
 from memfs.stores.directory.pageindex import PageIndex
 from memfs.stores.directory.pages import Pages
 from memfs.stores.directory.placement import OvertakenError, Placement, place_of, sweep
@@ -68,6 +68,7 @@ class DirectoryStore:
         self._unsynced: set[str] = set()
         self._unsynced_lock = threading.Lock()
         self._theirs_unsynced = False
+        self._lingering: set[str] = set()
         self._news = False
         self._commits_since_upkeep = 0
 
@@ -123,6 +124,8 @@ class DirectoryStore:
             due = self._dirt.take()
             if due and not self._outside.is_as_before(due):
                 self._look_at(due)
+            if self._lingering and not all(map(self._folder.has_directory, self._lingering)):
+                self._news = True
         return self._ledger.changed(version) or self._news
 
     def changes(self, since: int) -> Sequence[Commit] | None:
@@ -131,6 +134,8 @@ class DirectoryStore:
         commits = self._ledger.changes(since)
         if commits is not None and any(_brings_back(commit) for commit in commits):
             commits = None
+        if commits is not None:
+            commits = [*commits, *self._directories_gone(since, commits)]
         if commits is None or any(commit.change.policy is not None for commit in commits):
             self._dirt.note("", directory=True)  # other names may be memories now
         return commits
@@ -243,6 +248,28 @@ class DirectoryStore:
             self._meta.close()
             self._folder.close()
 
+    def _directories_gone(self, since: int, commits: Sequence[Commit]) -> Iterator[Commit]:
+        """What to tell of the directories that others emptied, and have taken away after that.
+
+        They go in two steps, and a look may fall between: the change of the files then tells of no directory,
+        and no change of the scope comes later. So this is one of the version that is there, and not recorded.
+        """
+        with folder_errors(self._folder.path):
+            for commit in commits:
+                change = commit.change
+                if commit.origin.actor == ANOTHER:
+                    self._lingering |= self._outside.left_without(change, self._ledger.policy())
+                else:  # ours keep a directory that is empty, and remove that of the folder
+                    puts = [put.path for put in change.puts] + [move.new_path for move in change.moves]
+                    self._lingering -= {place for path in puts for place in places_above(place_of(path))}
+            gone = {place for place in self._lingering if not self._folder.has_directory(place)}
+        self._lingering -= gone
+        topmost = sorted(place for place in gone if not gone.intersection(places_above(place)))
+        if topmost:
+            change = Change(directories=tuple(f"{ROOT}/{place}" for place in topmost))
+            version = commits[-1].version if commits else since
+            yield Commit(version, change, Origin(time.time_ns(), ANOTHER))
+
     def _look_at(self, due: Due) -> None:
         """Take in what is *due*: in the transaction that is open, or in an own one if that can be had."""
         if self._ledger.connection.in_transaction:
@@ -314,12 +341,12 @@ class DirectoryStore:
             self._let_go()
             self._syncing.join()
             touched = placement.carry_out()
+            placement.check()
             if several or self._durable:
                 self._begin_sync(touched, several)
             else:
                 with self._unsynced_lock:
                     self._unsynced |= touched
-            placement.check()
             placement.record()
             pages.settle() if intended else None
             self._syncing.join()
@@ -358,12 +385,12 @@ class DirectoryStore:
                 self._syncing.begin(self._folder.opened(place))
 
     def _take_back(self, placement: Placement, intended: bool) -> None:
+        placement.undo()  # first of all: what others write into a file of ours meanwhile has to be kept apart
         self._syncing.abandon()
         self._let_go()  # it may have been the room for it that was lacking
         connection = self._ledger.connection
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        placement.undo()
         self._ledger.begin()
         if intended:
             self._pages.settle()

@@ -16,6 +16,7 @@ from inotify_simple import INotify
 
 from memfs import Memory
 from memfs.stores.directory import DirectoryStore, dirt
+from memfs.stores.directory.placement import Placement
 from tests.harness import must, texts
 from tests.stores.directory.harness import GENEROUS, OURS, THEIRS, eventually, files_in, open_folder, told
 from tests.stores.harness import start_python
@@ -403,3 +404,81 @@ def test_the_topmost_directories_that_are_gone_are_told(fast_path: Path) -> None
         assert commits is not None
         [directories] = [commit.change.directories for commit in commits]
     assert sorted(directories) == ["/memories/d", "/memories/f/g", "/memories/h"]
+
+
+def test_a_directory_that_goes_after_its_files_were_seen_to_go_is_told(fast_path: Path) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        for name in ("d/e/a.md", "f/g/b.md", "h/c.md"):
+            must(memory, "create", path=f"/memories/{name}", text=name)
+        (fast_path / "kept").mkdir()
+        for name in ("d/e/a.md", "f/g/b.md"):
+            (fast_path / name).unlink()
+        seen: list[str] = []
+
+        def look() -> list[str]:
+            seen.extend(path for commit in memory.catch_up() for path in commit.change.directories)
+            return sorted(seen)
+
+        eventually(lambda: (look(), sorted(texts(memory))), ([], ["/memories/h/c.md"]))
+        (fast_path / "d/e").rmdir()
+        (fast_path / "f/g").rmdir()
+        (fast_path / "f").rmdir()
+        eventually(look, ["/memories/d/e", "/memories/f"])
+        (fast_path / "d").rmdir()
+        eventually(look, ["/memories/d", "/memories/d/e", "/memories/f"])
+        must(memory, "delete", path="/memories/h/c.md")
+        assert not (fast_path / "h").exists()
+        texts(memory)
+        assert look() == ["/memories/d", "/memories/d/e", "/memories/f"], "ours are the doors' own to show"
+        assert next(memory.history()).version == memory.snapshot().version
+
+
+@pytest.mark.parametrize("same_size", [False, True])
+def test_what_is_written_into_a_file_that_has_just_got_its_place_is_taken_in(
+    fast_path: Path, same_size: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the change takes long after that, because somebody has what it replaced open."""
+    memory, store = open_folder(fast_path)
+    theirs = "hidden" if same_size else "theirs, longer"
+    with memory:
+        must(memory, "create", path=A, text="first")
+        check = Placement.check
+
+        def checked(self: Placement) -> None:
+            monkeypatch.undo()
+            (fast_path / "a.md").write_text(theirs)
+            time.sleep(0.05)
+            check(self)
+
+        monkeypatch.setattr(Placement, "check", checked)
+        must(memory, "create", path=A, text="second")
+        must(memory, "create", path=A, text="third")
+        contents = [store.read(record.id, record.version).decode() for record in store.history()]
+    assert contents == ["third", theirs, "second", "first"]
+
+
+def test_what_is_written_into_a_file_whose_change_is_taken_back_is_kept(
+    fast_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, _ = open_folder(fast_path)
+    with memory:
+        must(memory, "create", path=A, text="first")
+        check = Placement.check
+
+        def checked(self: Placement) -> None:
+            monkeypatch.undo()
+            (replaced,) = (fast_path / ".meta/staged").glob("new-*")
+            replaced.write_text("theirs, into what was there")
+            (fast_path / "a.md").write_text("theirs, into what is there")
+            check(self)
+
+        monkeypatch.setattr(Placement, "check", checked)
+        must(memory, "create", path=A, text="second")
+        must(memory, "create", path=A, text="third")
+    memory, store = open_folder(fast_path)
+    with memory:
+        contents = [store.read(record.id, record.version).decode() for record in store.history()]
+        assert contents == ["third", "second", "theirs, into what was there", "first"]
+        (kept,) = (fast_path / ".meta/staged").iterdir()
+        assert kept.read_text() == "theirs, into what is there"
