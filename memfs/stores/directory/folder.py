@@ -219,7 +219,7 @@ class Folder:
             made = os.fstat(descriptor)
             if like is not None:
                 _make_alike(descriptor, made, like)
-            name = f"new-{made.st_ino}"
+            name = f"new-{made.st_ino}-{unfinished.removeprefix(UNFINISHED)}"  # the number comes again
             os.rename(unfinished, name, src_dir_fd=self.staged, dst_dir_fd=self.staged)
         except BaseException:
             os.close(descriptor)

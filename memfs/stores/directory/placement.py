@@ -297,7 +297,7 @@ def _is_somebodys(folder: Folder, pages: Pages, name: str) -> bool:
         return True
     if found is None:
         return False
-    ours = name.startswith(UNFINISHED) or name == f"new-{found.signature.inode}"
+    ours = name.startswith((UNFINISHED, f"new-{found.signature.inode}-"))
     if ours or not found.content or pages.knows(hashlib.sha256(found.content).digest()):
         folder.discard(name)
         return False
