@@ -10,7 +10,10 @@ import os
 import shutil
 import sys
 import time
-from typing import IO, Self
+from collections.abc import Iterable, Iterator
+from typing import IO, Self, TypeVar
+
+Step = TypeVar("Step")
 
 QUICK_SECONDS = 1.0
 """What takes no longer than this shows nothing."""
@@ -39,6 +42,12 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._shown:
             self._write("\r\x1b[K")
+
+    def through(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """*steps*, each of them counted when it is taken."""
+        for each in steps:
+            self.step()
+            yield each
 
     def step(self, detail: str = "", steps: int = 1) -> None:
         """So many more steps are done; *detail* says what comes now. Cheap to call often."""

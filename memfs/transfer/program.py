@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from memfs.port.errors import StoreError
 from memfs.stores.git.objects import TreeEntry
 
 _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsync=all", "-c", "core.quotePath=false")
 
+_FAST_IMPORT = ("-c", "pack.compression=1", "fast-import", "--quiet", "--done", "--date-format=raw")
 _PIPE_BYTES = 1 << 19
 """Two processes that fill and empty a small pipe in turns would mostly wake each other up."""
 _ALLOCATION = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(1 << 24)}
@@ -78,6 +81,27 @@ class Git:
             process.wait()
             assert process.stdout is not None, "it was started with a pipe"
             process.stdout.close()
+
+    @contextmanager
+    def fast_import(self) -> Iterator[IO[bytes]]:
+        """What is written to this stream becomes commits. Raises StoreError; no reference has moved then."""
+        with tempfile.TemporaryFile() as said:
+            process = self.start(*_FAST_IMPORT, stdout=subprocess.DEVNULL, stderr=said.fileno())
+            assert process.stdin is not None, "it was started with a pipe"
+            whole = False
+            try:
+                with process.stdin as stream:
+                    yield stream
+                    stream.write(b"done\n")
+                    whole = True
+            except BrokenPipeError:
+                pass  # its exit status says it
+            finally:
+                failed = process.wait()
+            if failed or not whole:
+                said.seek(0)
+                words = said.read().decode(errors="replace").strip().splitlines() or ["failed without a word"]
+                raise StoreError(f"git fast-import in {self.path}: {words[0].removeprefix('fatal: ')}")
 
     def start(self, *arguments: str, stdout: int, stderr: int | None = None) -> subprocess.Popen[bytes]:
         """Start git with a pipe to its standard input."""

@@ -20,12 +20,8 @@ from memfs.progress import Progress
 from memfs.stores.git.index import HEAD_NAME, Head, Index
 from memfs.stores.git.line import Line
 from memfs.stores.git.objects import Tree, parse_tree
-from memfs.stores.git.pack import Pack
 from memfs.stores.git.state import State
 from memfs.transfer.program import Git, Objects, make_bare
-
-_NOTHING = "0" * 40
-"""How git spells the place of a reference that is not there."""
 
 
 class Exported(NamedTuple):
@@ -47,31 +43,23 @@ def export_to_git(memory: Memory, path: Path, ref: str) -> Exported:
         raise StoreError(f"The branch {ref} is checked out in {path}; export to another ref.")
     records = [record for record in memory.records_after(0) if record.version <= scope.version]
     history = kept(records, scope, memory.read_at)
-    before = git.target(ref)
-    common = Path(git.run("rev-parse", "--path-format=absolute", "--git-common-dir").decode().rstrip("\n"))
-    pack = Pack(common, keeps_trees=True)
     with git.objects() as objects:
-        try:
-            line = _begun(git, objects, ref, memory, history, pack)
-            new = history.after(line.version)
-            if before is not None and scope.version == line.version:
-                return Exported(0, ref)
-            with Progress("exporting", len(new), "changes") as progress:
-                for change in received(new, scope, memory.read_at):
-                    line.add(change, scope.policy)
-                    progress.step()
-                    if line.is_heavy:
-                        pack.deliver()
-            line.settle(scope, _last_origin(records))
-            pack.deliver()
-        finally:
-            pack.close()
-    assert line.tip is not None, "it has been settled"
-    git.run("update-ref", "-m", "memfs export", ref, line.tip, before or _NOTHING)
+        line = _begun(git, objects, ref, memory, history)
+        new = history.after(line.version)
+        if line.tip is not None and scope.version == line.version:
+            return Exported(0, ref)
+        with git.fast_import() as stream, Progress("exporting", len(new), "changes") as progress:
+            changes = received(new, scope, memory.read_at)
+            line.write(stream, progress.through(changes), scope.policy)
+            line.settle(stream, scope, _last_origin(records))
+    if git.target(ref) != line.tip:
+        raise StoreError(
+            f"git fast-import in {path} made other commits than it was told; look at `git fsck`."
+        )
     return Exported(len(new), ref)
 
 
-def _begun(git: Git, objects: Objects, ref: str, memory: Memory, history: Kept, pack: Pack) -> Line:
+def _begun(git: Git, objects: Objects, ref: str, memory: Memory, history: Kept) -> Line:
     """The line that an earlier export has left at *ref*, which must be one of this very memory."""
 
     def read_tree(oid: str) -> Tree:
@@ -79,7 +67,7 @@ def _begun(git: Git, objects: Objects, ref: str, memory: Memory, history: Kept, 
 
     tip = git.target(ref)
     if tip is None:
-        return Line.new(memory.scope, memory.policy, pack, read_tree)
+        return Line.new(memory.scope, memory.policy, ref, read_tree)
     other = StoreError(
         f"{ref} in {git.path} is no earlier export of this memory, or was changed since; name another ref.",
         ErrorCode.UNSAFE_STORAGE,
@@ -97,7 +85,7 @@ def _begun(git: Git, objects: Objects, ref: str, memory: Memory, history: Kept, 
     if not is_ours or head.taken or head.change.commit.origin.time_ns != last:
         raise other
     state.stand_at(tip, tree, head.memories)
-    return Line(memory.scope, state, pack, read_tree)
+    return Line(memory.scope, state, ref, read_tree)
 
 
 def _last_origin(records: Sequence[Record]) -> Origin:

@@ -18,15 +18,9 @@ _COUNT_AT = 8
 class Pack(Batch):
     """New objects, on the disk from the start: what a rewritten history takes does not fit in memory."""
 
-    def __init__(self, common: Path, keeps_trees: bool = False) -> None:
-        """A pack for the repository *common*; close it with :meth:`close`.
-
-        With *keeps_trees*, ``trees`` has those that came in since the last delivery.
-        """
+    def __init__(self, common: Path) -> None:
+        """A pack for the repository *common*; close it with :meth:`close`."""
         super().__init__()
-        self._keeps_trees = keeps_trees
-        self.entries = 0
-        """How many entries the trees have that are kept."""
         self._common = common
         self._known: set[str] = set()
         self._begin()
@@ -42,11 +36,7 @@ class Pack(Batch):
 
     def add_tree(self, tree: Tree) -> str:
         """Take a tree in; its id."""
-        oid = self.add("tree", tree_bytes(tree))
-        if self._keeps_trees:
-            self.trees[oid] = tree
-            self.entries += len(tree)
-        return oid
+        return self.add("tree", tree_bytes(tree))
 
     def deliver(self) -> None:
         """Bring what came in since the last time into the repository, durably. Raises StoreError."""
@@ -62,8 +52,6 @@ class Pack(Batch):
             self._file.seek(0)
             program.run(self._common, "index-pack", "--stdin", source=self._file)
         self._file.close()
-        self.trees.clear()
-        self.entries = 0
         self._begin()
 
     def close(self) -> None:

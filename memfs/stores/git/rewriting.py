@@ -146,6 +146,8 @@ class Rewriting:
         head = contents.head
         files, paths = self._index(head.files)
         memories = head.memories
+        if files is None:  # it carries no index that would say where
+            paths = [path for target in self._targets for path in target.paths]
         if paths and memories is not None and self._repository.has(memories):
             memories = self._without(memories, paths)
         new = head._replace(

@@ -52,7 +52,19 @@ class State:
     def load(cls, repository: Repository, base: CommitData, contents: Contents) -> State:
         """The state that memfs wrote with the commit *base*. Raises StoreError."""
         head = contents.head
-        state = cls(Index.load(contents.files, repository.read), head.policy, head.version)
+        changes: list[Recorded] = []
+        while contents.files is None and contents.head.memories is not None:
+            # One that came by a history from elsewhere: its index is what the changes before it lead to.
+            changes += [contents.head.change, *reversed(contents.head.taken)]
+            before = contents.head.base
+            if before is None or not repository.has(before):
+                break
+            contents = read_contents(repository, read_commit(repository, before))
+        start = 0 if changes else head.version
+        state = cls(Index.load(contents.files, repository.read), head.policy, start)
+        for recorded in reversed(changes):
+            state.apply(recorded)
+        state.policy = head.policy
         state.stand_at(base.oid, base.tree, head.memories)
         return state
 
