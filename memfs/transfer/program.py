@@ -5,22 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from memfs.port.errors import StoreError
 from memfs.stores.git.objects import TreeEntry
+from memfs.stores.git.program import ALLOCATION, PIPE_BYTES
 
 _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsync=all", "-c", "core.quotePath=false")
-
-_FAST_IMPORT = ("-c", "pack.compression=1", "fast-import", "--quiet", "--done", "--date-format=raw")
-_PIPE_BYTES = 1 << 19
-"""Two processes that fill and empty a small pipe in turns would mostly wake each other up."""
-_ALLOCATION = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(1 << 24)}
-"""glibc would give memory back and ask for it anew for each object: a quarter of a fast-import's time."""
 
 
 class Git:
@@ -36,7 +29,7 @@ class Git:
         self.path = path
         # No variable of a git command that runs memfs may lead elsewhere, and no parent is searched.
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        self._environment |= _ALLOCATION
+        self._environment |= ALLOCATION
         self._environment |= {
             "GIT_CEILING_DIRECTORIES": str(path.absolute().parent),
             "GIT_TERMINAL_PROMPT": "0",
@@ -52,6 +45,11 @@ class Git:
         if done.returncode:
             raise StoreError(f"git in {self.path}: {_words(done.stderr)}")
         return done.stdout
+
+    @property
+    def common(self) -> Path:
+        """What all work trees of the repository share."""
+        return (self.path / self.run("rev-parse", "--git-common-dir").decode().rstrip("\n")).resolve()
 
     def target(self, name: str) -> str | None:
         """The id of what a reference stands at (a commit, or a tree), None where there is none."""
@@ -82,27 +80,6 @@ class Git:
             assert process.stdout is not None, "it was started with a pipe"
             process.stdout.close()
 
-    @contextmanager
-    def fast_import(self) -> Iterator[IO[bytes]]:
-        """What is written to this stream becomes commits. Raises StoreError; no reference has moved then."""
-        with tempfile.TemporaryFile() as said:
-            process = self.start(*_FAST_IMPORT, stdout=subprocess.DEVNULL, stderr=said.fileno())
-            assert process.stdin is not None, "it was started with a pipe"
-            whole = False
-            try:
-                with process.stdin as stream:
-                    yield stream
-                    stream.write(b"done\n")
-                    whole = True
-            except BrokenPipeError:
-                pass  # its exit status says it
-            finally:
-                failed = process.wait()
-            if failed or not whole:
-                said.seek(0)
-                words = said.read().decode(errors="replace").strip().splitlines() or ["failed without a word"]
-                raise StoreError(f"git fast-import in {self.path}: {words[0].removeprefix('fatal: ')}")
-
     def start(self, *arguments: str, stdout: int, stderr: int | None = None) -> subprocess.Popen[bytes]:
         """Start git with a pipe to its standard input."""
         return subprocess.Popen(  # noqa: S603 - git, with arguments and no shell
@@ -111,8 +88,8 @@ class Git:
             stdin=subprocess.PIPE,
             stdout=stdout,
             stderr=stderr,
-            bufsize=_PIPE_BYTES,
-            pipesize=_PIPE_BYTES,
+            bufsize=PIPE_BYTES,
+            pipesize=PIPE_BYTES,
         )
 
 

@@ -20,6 +20,7 @@ from memfs.progress import Progress
 from memfs.stores.git.index import HEAD_NAME, Head, Index
 from memfs.stores.git.line import Line
 from memfs.stores.git.objects import Tree, parse_tree
+from memfs.stores.git.program import fast_import
 from memfs.stores.git.state import State
 from memfs.transfer.program import Git, Objects, make_bare
 
@@ -48,7 +49,7 @@ def export_to_git(memory: Memory, path: Path, ref: str) -> Exported:
         new = history.after(line.version)
         if line.tip is not None and scope.version == line.version:
             return Exported(0, ref)
-        with git.fast_import() as stream, Progress("exporting", len(new), "changes") as progress:
+        with fast_import(git.common) as stream, Progress("exporting", len(new), "changes") as progress:
             changes = received(new, scope, memory.read_at)
             line.write(stream, progress.through(changes), scope.policy)
             line.settle(stream, scope, _last_origin(records))
