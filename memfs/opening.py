@@ -19,6 +19,7 @@ from memfs.port.listing import Listing, Unlisted
 from memfs.port.memory import Memory
 from memfs.port.names import MAX_ACTOR, actor_fault, is_well_formed, scope_name_fault
 from memfs.port.policy import Eviction, Layout, Limits, Policy
+from memfs.port.receiving import Receiver
 from memfs.port.store import Store
 
 if TYPE_CHECKING:
@@ -96,6 +97,51 @@ def open_with(
                 "Leave them out to use the recorded ones, or change those with 'memfs policy set'.",
             )
     return memory
+
+
+def open_store(url: str, scope: str) -> Store:
+    """The store of a scope that is there, by itself: for who takes it out whole.
+
+    Raises OpenError, also where there is no such scope.
+    """
+    try:
+        if not is_there(url, scope):
+            raise OpenError(
+                ErrorCode.INVALID_ARGUMENT, f"There is no scope '{scope}' in {canonical_url(url)}."
+            )
+        return _open_store(url, scope, Policy(), {}, relaxed=False)[0]
+    except StoreError as error:
+        raise OpenError(error.code, error.message) from error
+
+
+def receive(url: str, scope: str, policy: Policy) -> Receiver:
+    """A receiver of a scope that is not there yet, with these rules to begin with. Raises OpenError."""
+    fault = scope_name_fault(scope)
+    if fault is not None:
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
+    try:
+        kind, path, ref = _parsed(url)
+        if kind == "simple":
+            raise OpenError(
+                ErrorCode.INVALID_ARGUMENT,
+                "A simple: store ends with its process, so it takes nothing in; name another store.",
+            )
+        _refuse_place(path)
+        if kind == "git":
+            with _needing_pygit2():
+                from memfs.stores.git.receiving import receive_git
+            receiver: Receiver = receive_git(path, ref, scope, policy)
+            return receiver
+        if kind == "directory":
+            from memfs.stores.directory.receiving import receive_directory
+
+            return receive_directory(path, scope, policy)
+        from memfs.stores.sqlite.database import ScopeFiles
+        from memfs.stores.sqlite.receiving import receive_sqlite
+
+        return receive_sqlite(ScopeFiles(path, scope), scope, policy)
+    except StoreError as error:
+        raise OpenError(error.code, error.message) from error
 
 
 def is_there(url: str, scope: str) -> bool:
@@ -224,14 +270,7 @@ def _open_store(
         from memfs.stores.simple import SimpleStore
 
         return SimpleStore(scope, policy), True
-    mount = memfs_mount_above(str(path))
-    if mount is not None:
-        raise OpenError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The store {path} lies inside the memfs mount {mount}; name a directory outside of it.",
-        )
-    if not is_well_formed(str(path)):
-        raise OpenError(ErrorCode.INVALID_ARGUMENT, "The store's path is no UTF-8; choose another directory.")
+    _refuse_place(path)
     if kind == "directory":
         from memfs.stores.directory import open_directory
 
@@ -255,6 +294,18 @@ def _has_reference(path: Path, ref: str | None, scope: str) -> bool:
         return Repository(path).target(ref or ref_of(scope)) is not None
     except StoreError as error:
         raise OpenError(error.code, error.message) from error
+
+
+def _refuse_place(path: Path) -> None:
+    """Raise OpenError for a place where no store may be."""
+    mount = memfs_mount_above(str(path))
+    if mount is not None:
+        raise OpenError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The store {path} lies inside the memfs mount {mount}; name a directory outside of it.",
+        )
+    if not is_well_formed(str(path)):
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, "The store's path is no UTF-8; choose another directory.")
 
 
 @contextmanager

@@ -493,6 +493,24 @@ def _scopes(parser: ArgumentParser) -> None:
     SETTINGS["store"].declare(group)
 
 
+def _store(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("status", "check", "migrate"),
+        help="how a store is; whether what it holds adds up; or take scopes into another store, whole",
+    )
+    parser.add_argument("url", metavar="URL", help="the store; with migrate, the one to take from")
+    parser.add_argument("other", nargs="?", metavar="URL", help="migrate: the one to take into")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        metavar="NAME",
+        help="this scope; may be repeated (default: all)",
+    )
+    parser.add_argument("--to-scope", metavar="NAME", help="migrate: what the one scope is called there")
+    _declare_json(parser, "what was found or done, one object a line,")
+
+
 def _status(parser: ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", metavar="DIR", help="a mount; default: every memory of yours")
     parser.add_argument("--watch", "-w", action="store_true", help="go on, until Ctrl-C or q")
@@ -631,6 +649,9 @@ COMMANDS = {
                   _import),
     "scopes": Row("memfs.cli.scopes", "the scopes of a store: how large they are, who changed them last",
                   "memfs scopes --store sqlite:~/agent\n  memfs scopes --like atlas --json", _scopes),
+    "store": Row("memfs.cli.store", "a whole store: how it is, whether it adds up, moving into another",
+                 "memfs store status sqlite:~/agent\n  memfs store check git:~/memory.git\n"
+                 "  memfs store migrate sqlite:~/agent postgresql://db.example/memory --scope work", _store),
     "status": Row("memfs.cli.status", "your memories: their mounts' health, and how full they are",
                   "memfs status\n  memfs status --watch", _status),
     "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",

@@ -166,10 +166,13 @@ def change_of(change: Received) -> Change:
     return Change(tuple(removes), tuple(moves), tuple(puts))
 
 
-def difference_between(source: Kept, scope: Scope, target: Store) -> str | None:
+def difference_between(
+    source: Kept, scope: Scope, target: Store, step: Callable[[], object] = lambda: None
+) -> str | None:
     """What in *target* is not as it is in a scope with this history: a clause, or None where all is.
 
-    Compares the rules, the files in write order, every record, and the bytes of every version.
+    Compares the rules, the files in write order, every record, and the bytes of every version; *step* is
+    called with each change.
     """
     there = target.load()
     if there.policy != scope.policy:
@@ -188,6 +191,7 @@ def difference_between(source: Kept, scope: Scope, target: Store) -> str | None:
     if len(copied) != len(source.changes):
         return f"there are {len(copied)} changes, and not {len(source.changes)}"
     for change in source.changes:
+        step()
         for record in change:
             if _brings(record) and not record.redacted:
                 content = target.read(record.id, record.version)

@@ -10,7 +10,7 @@
 - ``dirt``: where somebody may have changed something, told by inotify.
 - ``outside``: what they changed, as a commit.
 - ``titles``, ``pageindex``: ``.meta/index.json``, for other programs.
-- ``listing``: the scope as a list shows it.
+- ``listing``: the scope as a list shows it. ``receiving``: one that comes from another store.
 - ``failures``: the system's errors as the port's.
 """
 

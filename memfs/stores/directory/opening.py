@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 
-from memfs.port.errors import ErrorCode, OpenError
+from memfs.port.errors import ErrorCode, OpenError, StoreError
 from memfs.port.policy import Limits, Policy
 from memfs.stores.directory.failures import folder_errors
 from memfs.stores.directory.folder import META, Folder
@@ -49,6 +49,7 @@ def open_directory(
         undoing.callback(meta.close)
         with folder_errors(path):
             if not os.path.lexists(files.database):
+                _refuse_half(files, path)
                 policy = _with_room(folder, policy, named)
         ledger, made = _open_ledger(files, scope_name, policy)
         undoing.callback(ledger.close)
@@ -60,6 +61,14 @@ def open_directory(
         store.begin()
         undoing.pop_all()
     return store, made
+
+
+def _refuse_half(files: ScopeFiles, path: Path) -> None:
+    """Raise StoreError where a scope is on its way into the folder: what lies there may not be all."""
+    if os.path.lexists(files.incoming.database):
+        raise StoreError(
+            f"A scope is on its way into {path} and not all of it is there; run memfs store migrate again."
+        )
 
 
 def _open_ledger(files: ScopeFiles, scope_name: str, policy: Policy) -> tuple[SqliteStore, bool]:

@@ -8,6 +8,7 @@
 - ``log``, ``history``, ``usage``: what led to the scope, and the room that this takes.
 - ``redaction``, ``rewriting``, ``pack``, ``superseded``, ``removal``: taking bytes out of it for good.
 - ``listing``: which scopes there are.
+- ``line``, ``receiving``: a history that comes from elsewhere.
 - ``program``: git itself, where libgit2 is not enough.
 - ``store``, ``watch``: the :class:`~memfs.port.store.Store` itself.
 """

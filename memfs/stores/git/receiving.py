@@ -100,7 +100,7 @@ class GitReceiver:
         gate = Gate(self._own.lock)
         try:
             gate.acquire(wait=True)
-            if self._repository.target(self._ref) is None:  # what a scope of that name has left is not this one's
+            if self._repository.target(self._ref) is None:  # what an earlier scope there has left
                 for file in (self._own.tip, self._own.superseded, self._own.log, self._own.size):
                     file.unlink(missing_ok=True)
             with storage_errors(self._repository.path):

@@ -7,6 +7,7 @@
 - ``history``: reading it, from any version's bytes to the memories that have left.
 - ``upkeep``: checkpoints and deltas, off the path of commits; ``retention`` and ``redaction``: forgetting.
 - ``inspection``: looking for damage. ``listing``: which scopes there are.
+- ``receiving``: a scope that comes from another store.
 - ``notice``, ``watch``: how one process tells of its commits, and another learns of them.
 """
 

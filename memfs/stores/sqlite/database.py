@@ -107,6 +107,13 @@ class ScopeFiles:
         self.notices = directory / f"{stem}.notices"
         self.shown = self.database if shown is None else shown / self.database.name
         self.vfs = vfs
+        self._scope_name = scope_name
+
+    @property
+    def incoming(self) -> ScopeFiles:
+        """Where the scope is built that comes from another store, before it lies here."""
+        stem = f"{self.database.stem}-incoming"
+        return ScopeFiles(self.directory, self._scope_name, stem, self.shown.parent, self.vfs)
 
 
 def check_library() -> None:

@@ -17,7 +17,7 @@ import apsw
 from memfs.port.change import Actor, Origin
 from memfs.port.errors import StoreError
 from memfs.port.listing import Listed, Listing, Unlisted
-from memfs.stores import recorded
+from memfs.stores.recorded import version_of
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import ScopeFiles, check_header
 from memfs.stores.sqlite.failures import storage_errors
@@ -69,7 +69,7 @@ def _read(files: ScopeFiles, how: str) -> Listed:
     if last:
         time_ns, user, program, pid, reason = last[0]
         origin = Origin(time_ns, Actor(user, program, pid), reason)
-    return Listed(name, count, size, recorded.version_of(newest), origin)
+    return Listed(name, count, size, version_of(newest), origin)
 
 
 def _has_log(files: ScopeFiles) -> bool:

@@ -18,8 +18,8 @@ from memfs.port.policy import Policy
 from memfs.port.receiving import Received
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record
-from memfs.stores import recorded
 from memfs.stores.gate import Gate
+from memfs.stores.recorded import key_of, last_key, version_of
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.database import (
     ScopeFiles,
@@ -32,8 +32,6 @@ from memfs.stores.sqlite.database import (
 from memfs.stores.sqlite.failures import storage_errors
 from memfs.stores.sqlite.store import SqliteStore
 
-INCOMING = "-incoming"
-"""What is added to the names of a scope's files as long as it is on its way."""
 _UNKNOWN_REDACTION = 0
 """Who redacted a record, until the record that says so has come."""
 
@@ -77,9 +75,7 @@ class SqliteReceiver:
 
     def __init__(self, files: ScopeFiles, scope_name: str, policy: Policy) -> None:
         self._files = files
-        self.incoming = ScopeFiles(
-            files.directory, scope_name, files.database.stem + INCOMING, files.shown.parent
-        )
+        self.incoming = files.incoming
         self._scope_name = scope_name
         self._policy = policy
         self._running = Gate(self.incoming.database.with_suffix(".running"))
@@ -99,7 +95,7 @@ class SqliteReceiver:
     def reached(self) -> int:
         """The version of the last change that was received."""
         with storage_errors():
-            return recorded.version_of(
+            return version_of(
                 rows.select(self.connection, "SELECT coalesce(max(record), 0) FROM history")[0][0]
             )
 
@@ -108,7 +104,7 @@ class SqliteReceiver:
         with storage_errors(), self.connection:
             for change in changes:
                 for ordinal, each in enumerate(zip(*change, strict=True)):
-                    self._put(recorded.key_of(change.version, ordinal), *each)
+                    self._put(key_of(change.version, ordinal), *each)
             self.connection.execute("UPDATE scope SET policy = ?", (json.dumps(policy.to_json()),))
 
     def settle(self, scope: Scope, origin: Origin) -> None:
@@ -124,7 +120,7 @@ class SqliteReceiver:
                 content = rows.select(
                     self.connection,
                     _BROUGHT,
-                    (recorded.key_of(file.content, 0), recorded.last_key(file.content), file.id),
+                    (key_of(file.content, 0), last_key(file.content), file.id),
                 )[0][0]
                 run(
                     _PUT_FILE,
@@ -141,13 +137,13 @@ class SqliteReceiver:
                 time_ns, actor, reason = origin
                 run(
                     _PUT,
-                    (recorded.key_of(scope.version, 0), "policy", 0, None, "", None, 0, time_ns, None, None)
+                    (key_of(scope.version, 0), "policy", 0, None, "", None, 0, time_ns, None, None)
                     + (*actor, reason, None, None, None),
                 )
             # What the source has forgotten is missing here too.
             run(
                 "UPDATE scope SET policy = ?, pruned = ?",
-                (json.dumps(scope.policy.to_json()), recorded.last_key(scope.version)),
+                (json.dumps(scope.policy.to_json()), last_key(scope.version)),
             )
 
     def opened(self) -> SqliteStore:
@@ -207,7 +203,7 @@ class SqliteReceiver:
         self.connection.execute(_PUT, values)
         if is_redaction:
             assert record.joins is not None, "it says whose bytes it took out"
-            self.connection.execute(_SAY_WHO, (key, record.id, recorded.last_key(record.joins)))
+            self.connection.execute(_SAY_WHO, (key, record.id, last_key(record.joins)))
         else:
             self._newest[record.id] = key
 
