@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from memfs.port.receiving import Receiver
 from memfs.port.store import Store
 
 if TYPE_CHECKING:
-    from memfs.stores.sqlite.inspection import Inspection
+    from memfs.stores.inspecting import Inspection
 
 DEFAULT_SCOPE = "default"
 KINDS = (
@@ -120,6 +121,9 @@ def receive(url: str, scope: str, policy: Policy) -> Receiver:
     if fault is not None:
         raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
     try:
+        if names_server(url):
+            received: Receiver = postgres("receiving").receive_postgres(url, scope, policy)
+            return received
         kind, path, ref = _parsed(url)
         if kind == "simple":
             raise OpenError(
@@ -149,9 +153,9 @@ def is_there(url: str, scope: str) -> bool:
 
     Raises OSError where the store cannot be looked at, and OpenError where it is no store.
     """
-    if _names_server(url):
+    if names_server(url):
         try:
-            return bool(_postgres().has_scope(url, scope))
+            return bool(postgres().has_scope(url, scope))
         except StoreError as error:
             raise OpenError(error.code, error.message) from error
     kind, path, ref = _parsed(url)
@@ -174,6 +178,9 @@ def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[List
     Raises OpenError where there is no store of this kind, and for ``simple:``, which has none to list;
     StoreError where it cannot be looked at.
     """
+    if url is not None and names_server(url):
+        on_server: Iterator[Listing] = postgres("operating").scopes_in(canonical_url(url), like, after)
+        return on_server
     kind, path, ref = _parsed(url)
     if kind == "simple":
         raise OpenError(
@@ -200,7 +207,7 @@ def files_of(url: str, scope: str) -> list[Path]:
 
     Empty for ``simple:`` and on a server, and the directory alone for ``git:``.
     """
-    if _names_server(url):
+    if names_server(url):
         return []
     kind, path, _ = _parsed(url)
     if kind == "simple":
@@ -221,12 +228,15 @@ def files_of(url: str, scope: str) -> list[Path]:
 
 def inspect(url: str, scope: str) -> Inspection | None:
     """What can be asked about damage, where the store has more to look at than a memory shows."""
+    if names_server(url):
+        inspection: Inspection = postgres("inspection").PostgresInspection(url, scope)
+        return inspection
     if not url.startswith("sqlite:"):
         return None
     _, path, _ = _parsed(url)
-    from memfs.stores.sqlite.inspection import Inspection
+    from memfs.stores.sqlite.inspection import SqliteInspection
 
-    return Inspection(path, scope)
+    return SqliteInspection(path, scope)
 
 
 def current_actor(program: str | None = None) -> Actor:
@@ -251,7 +261,7 @@ def current_actor(program: str | None = None) -> Actor:
 
 def canonical_url(url: str | None) -> str:
     """*url* with everything it leaves open filled in, so that it means the same in any directory."""
-    if url is not None and _names_server(url):
+    if url is not None and names_server(url):
         from memfs.stores.postgres.address import address_of
 
         return address_of(url).url
@@ -262,8 +272,8 @@ def canonical_url(url: str | None) -> str:
 def _open_store(
     url: str | None, scope: str, policy: Policy, wanted: Mapping[str, Any], relaxed: bool
 ) -> tuple[Store, bool]:
-    if url is not None and _names_server(url):
-        opened: tuple[Store, bool] = _postgres().open_postgres(url, scope, policy)
+    if url is not None and names_server(url):
+        opened: tuple[Store, bool] = postgres().open_postgres(url, scope, policy)
         return opened
     kind, path, ref = _parsed(url)
     if kind == "simple":
@@ -322,14 +332,15 @@ def _needing_pygit2() -> Iterator[None]:
         ) from error
 
 
-def _names_server(url: str) -> bool:
+def names_server(url: str) -> bool:
+    """Whether *url* is that of a store on a server."""
     return url.partition(":")[0] in ("postgresql", "postgres")
 
 
-def _postgres() -> ModuleType:
-    """The store's module, which needs a package that not everybody has."""
+def postgres(module: str = "store") -> ModuleType:
+    """A module of the store's package, which needs what not everybody has. Raises OpenError."""
     try:
-        from memfs.stores.postgres import store
+        return import_module(f"memfs.stores.postgres.{module}")
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
@@ -338,7 +349,6 @@ def _postgres() -> ModuleType:
             "A postgresql: store needs psycopg, which is not installed; "
             "run pip install 'memfs-mount[postgres]'.",
         ) from error
-    return store
 
 
 def _parsed(url: str | None) -> tuple[str, Path, str | None]:

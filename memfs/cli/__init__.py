@@ -8,7 +8,8 @@
 - ``mcp``: the memory for programs that speak the Model Context Protocol; ``integrate``: told to one of them.
 - ``log``, ``watch``: what happened, and what happens. ``recordlines``: how a record is printed.
 - ``search``: finding passages by words.
-- ``scopes``: what else is in a store. ``store``: the whole of one; ``migrate``: into another.
+- ``scopes``: what else is in a store. ``store``: the whole of one: ``store_status``,
+  ``store_check``, ``store_init``, ``grant``, and ``migrate``, into another.
 - ``init``: an agent's workspace.
 - ``mount``, ``daemon``, ``unmount``, ``status``: mounts. ``running``: the list of those that run.
 - ``known``: every memory that is mounted or configured.

@@ -496,19 +496,23 @@ def _scopes(parser: ArgumentParser) -> None:
 def _store(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
-        choices=("status", "check", "migrate"),
-        help="how a store is; whether what it holds adds up; or take scopes into another store, whole",
+        choices=("status", "check", "migrate", "init", "grant"),
+        help="how a store is; whether what it holds adds up; take scopes into another store, whole; make the "
+        "tables on a server, or bring them up to date; say which role may use which scope there",
     )
     parser.add_argument("url", metavar="URL", help="the store; with migrate, the one to take from")
-    parser.add_argument("other", nargs="?", metavar="URL", help="migrate: the one to take into")
     parser.add_argument(
-        "--scope",
-        action="append",
-        metavar="NAME",
-        help="this scope; may be repeated (default: all)",
+        "other", nargs="?", metavar="URL|ROLE", help="migrate: the store to take into; grant: who may"
+    )
+    parser.add_argument(
+        "--scope", action="append", metavar="NAME", help="this scope; may be repeated (default: all)"
     )
     parser.add_argument("--to-scope", metavar="NAME", help="migrate: what the one scope is called there")
     _declare_json(parser, "what was found or done, one object a line,")
+    grant = parser.add_argument_group("grant (without any of these: list what is granted)")
+    grant.add_argument("--all", action="store_true", help="every scope there is and will be")
+    grant.add_argument("--create", action="store_true", help="make scopes, and use those")
+    grant.add_argument("--revoke", action="store_true", help="take back what else is named")
 
 
 def _status(parser: ArgumentParser) -> None:
@@ -650,8 +654,10 @@ COMMANDS = {
     "scopes": Row("memfs.cli.scopes", "the scopes of a store: how large they are, who changed them last",
                   "memfs scopes --store sqlite:~/agent\n  memfs scopes --like atlas --json", _scopes),
     "store": Row("memfs.cli.store", "a whole store: how it is, whether it adds up, moving into another",
-                 "memfs store status sqlite:~/agent\n  memfs store check git:~/memory.git\n"
-                 "  memfs store migrate sqlite:~/agent postgresql://db.example/memory --scope work", _store),
+                 "memfs store status sqlite:~/agent\n  memfs store check git:~/memory.git --scope work\n"
+                 "  memfs store init postgresql://db.example/memory\n"
+                 "  memfs store migrate sqlite:~/agent postgresql://db.example/memory --scope work\n"
+                 "  memfs store grant postgresql://db.example/memory ada --scope work", _store),
     "status": Row("memfs.cli.status", "your memories: their mounts' health, and how full they are",
                   "memfs status\n  memfs status --watch", _status),
     "top": Row("memfs.cli.top", "what programs ask of the mounts, and how long it takes",

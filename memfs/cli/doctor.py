@@ -56,15 +56,16 @@ def run(options: Namespace) -> int:
 def _examine(memories: Sequence[Known]) -> list[Examined]:
     rows = len(MACHINE) + len(memories) * (len(CONFIGURATION) + len(FILES) + len(MOUNT) + len(STORE))
     with Progress("memfs doctor", rows) as progress:
-        examined = [Examined("machine", None, _ask(MACHINE, Machine(), progress))]
+        examined = [Examined("machine", None, ask(MACHINE, Machine(), progress))]
         for known in memories:
             tables = (CONFIGURATION,) if known.fault else (CONFIGURATION, MOUNT, FILES, STORE)
-            findings = [each for table in tables for each in _ask(table, Subject(known), progress)]
+            findings = [each for table in tables for each in ask(table, Subject(known), progress)]
             examined.append(Examined(known.title, known, findings))
     return examined
 
 
-def _ask(checks: Sequence[Check[S]], subject: S, progress: Progress) -> list[tuple[str, Finding]]:
+def ask(checks: Sequence[Check[S]], subject: S, progress: Progress) -> list[tuple[str, Finding]]:
+    """What a table of checks finds, each finding with the name of its check."""
     found: list[tuple[str, Finding]] = []
     for check in checks:
         progress.step(check.name)

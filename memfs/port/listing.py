@@ -10,7 +10,8 @@ from memfs.port.change import Origin
 class Listed(NamedTuple):
     """One scope: how many files it holds and how many bytes they have, its version, and its last change.
 
-    ``last`` is None where nothing has happened in it that is still recorded.
+    ``last`` is None where nothing has happened in it that is still recorded; ``since_ns``, the time of the
+    oldest change that is, also where that would take a walk through all of them.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Listed(NamedTuple):
     size: int
     version: int
     last: Origin | None
+    since_ns: int | None = None
 
 
 class Unlisted(NamedTuple):

@@ -312,7 +312,7 @@ def test_a_history_that_a_clone_does_not_have_begins_with_what_is_there(tmp_path
 @pytest.mark.parametrize("kind", DURABLE)
 def test_a_kill_at_any_point_leaves_nothing_that_looks_whole(source: str, tmp_path: Path, kind: str) -> None:
     with open_memory(source) as memory:
-        for number in range(300):
+        for number in range(120):
             must(memory, "create", path=f"/memories/{number % 7}.md", text=f"{number}\n" * 50)
     target = f"{kind}:{tmp_path / 'target'}"
     code = (
@@ -322,12 +322,12 @@ def test_a_kill_at_any_point_leaves_nothing_that_looks_whole(source: str, tmp_pa
         "print('begun', flush=True)\n"
         "tests.moved(sys.argv[1], sys.argv[2])\n"
     )
-    for killed in range(200):
+    for killed in range(60):
         process = subprocess.Popen([sys.executable, "-c", code, source, target], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
         try:
-            process.wait(0.02 * (killed + 1))
+            process.wait(0.05 * (killed + 1))
         except subprocess.TimeoutExpired:
             process.kill()
         process.wait()

@@ -19,7 +19,7 @@ from memfs.port.names import ROOT
 from memfs.progress import Progress
 
 if TYPE_CHECKING:
-    from memfs.stores.sqlite.inspection import Inspection
+    from memfs.stores.inspecting import Inspection
 
 FUTURE_SECONDS = 60.0
 LARGE_HISTORY_BYTES = 1 << 30
@@ -90,11 +90,11 @@ def _inbox(subject: Subject) -> Findings:
 
 
 def _pages(subject: Subject) -> Findings:
-    """SQLite's own check."""
+    """What the scope is kept in, by itself: SQLite's own check, or that of the rows."""
     inspection = _inspection(subject)
     if inspection is None:
         return
-    yield from _told(inspection.damage(), "The database is damaged", "SQLite finds no damage.")
+    yield from _told(inspection.damage(), "The store is damaged", "The store is whole.")
 
 
 def _contents(subject: Subject) -> Findings:
@@ -270,15 +270,20 @@ def _inspection(subject: Subject) -> Inspection | None:
         return None if memory is None else inspect(known.store, known.scope)
 
 
-STORE: tuple[Check[Subject], ...] = (
-    Check("writable", _writable, 30.0, decides=True),
-    Check("store", _opens, 30.0, decides=True),
-    Check("limits", _limits),
-    Check("inbox", _inbox),
+_BEGIN = (Check("writable", _writable, 30.0, decides=True), Check("store", _opens, 30.0, decides=True))
+_INSIDE = (
     Check("pages", _pages, 300.0),
     Check("contents", _contents, 300.0),
     Check("write-order", _write_order, 60.0),
     Check("history", _history, 60.0),
     Check("redactions", _redactions, 300.0),
+)
+INTEGRITY: tuple[Check[Subject], ...] = (*_BEGIN, *_INSIDE)
+"""Whether what is stored adds up."""
+STORE: tuple[Check[Subject], ...] = (
+    *_BEGIN,
+    Check("limits", _limits),
+    Check("inbox", _inbox),
+    *_INSIDE,
     Check("clock", _clock),
 )

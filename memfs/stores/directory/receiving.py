@@ -114,7 +114,7 @@ class DirectoryReceiver:
 
     def _clear(self, pages: Pages, wanted: set[str]) -> None:
         """Remove what an earlier attempt has placed and nobody wants any more; refuse what is another's."""
-        for place in [place for place, _ in self._folder.walk("") if place not in wanted]:
+        for place in [found[0] for found in self._folder.walk("") if found[0] not in wanted]:
             self._remove(pages, place)
             self._folder.remove_empty(parent_of(place))
 
@@ -122,7 +122,11 @@ class DirectoryReceiver:
         folder = self._folder
         if folder.look(place) is not None:
             self._remove(pages, place)
-        name, inode = folder.stage(content, mtime_ns, None)
+        name, inode, descriptor = folder.stage(content, mtime_ns, None)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         steps.do(folder, Step("place", name, place, "", inode), [])
         signature = folder.look(place)
         assert signature is not None, "it was placed just now"

@@ -63,7 +63,7 @@ FROM memfs.directory AS d JOIN memfs.scope AS s USING (scope) WHERE d.name = %s
 """
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a scope's rows are: its id, and the part of the tables."""
 
     scope: int
@@ -77,7 +77,7 @@ def open_postgres(url: str, scope_name: str, policy: Policy) -> tuple[PostgresSt
     """
     database = enter(address_of(url))
     try:
-        place, made = database.run(lambda connection: _find_or_make(connection, scope_name, policy))
+        place, made = database.run(lambda connection: find_or_make(connection, scope_name, policy))
         return PostgresStore(database, scope_name, place), made
     except BaseException:
         leave(database)
@@ -88,26 +88,28 @@ def has_scope(url: str, scope_name: str) -> bool:
     """Whether the scope is there. Raises StoreError."""
     database = enter(address_of(url))
     try:
-        return database.run(lambda connection: _find(connection, scope_name)) is not None
+        return database.run(lambda connection: find(connection, scope_name)) is not None
     finally:
         leave(database)
 
 
-def _find(connection: Connection, scope_name: str) -> _Place | None:
+def find(connection: Connection, scope_name: str) -> Place | None:
+    """Where a scope is, None where this role sees none of the name. Raises StoreError, psycopg.Error."""
     schema.check(connection)
     found = connection.execute(_FIND, (scope_name,)).fetchone()
-    return None if found is None else _Place(found[0], int(found[1].rpartition("_")[2]))
+    return None if found is None else Place(found[0], int(found[1].rpartition("_")[2]))
 
 
-def _find_or_make(connection: Connection, scope_name: str, policy: Policy) -> tuple[_Place, bool]:
-    place = _find(connection, scope_name)
+def find_or_make(connection: Connection, scope_name: str, policy: Policy) -> tuple[Place, bool]:
+    """Where a scope is, made with *policy* if it is new, and whether it was; raises as :func:`find`."""
+    place = find(connection, scope_name)
     if place is not None:
         return place, False
     scope = secrets.randbits(63) or 1
     made = connection.execute(
         "SELECT memfs.make_scope(%s, %s, %s)", (scope_name, Int8(scope), rows.policy_to(policy))
     ).fetchone()
-    place = _find(connection, scope_name)
+    place = find(connection, scope_name)
     if place is None:
         raise StoreError(f"The scope '{scope_name}' is another role's; its owner runs memfs store grant.")
     return place, made == (True,)
@@ -118,7 +120,7 @@ class PostgresStore:
 
     waits = True
 
-    def __init__(self, database: Database, scope_name: str, place: _Place) -> None:
+    def __init__(self, database: Database, scope_name: str, place: Place) -> None:
         self.scope_name = scope_name
         self._database = database
         self._scope, self._part = place

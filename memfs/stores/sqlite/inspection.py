@@ -14,18 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.stores.gate import said_by_holder
+from memfs.stores.inspecting import MOST_FAULTS, History
 from memfs.stores.sqlite.database import ScopeFiles, check_header, connect
 from memfs.stores.sqlite.failures import storage_errors
 from memfs.stores.sqlite.rows import read_content, select
 
-MOST_FAULTS = 10
-"""Of one kind that are named; there may be more."""
 GATE_SECONDS = 3.0
 BUSY_MS = 3_000
 
@@ -55,19 +54,8 @@ WHERE step < -60000000000
 """
 
 
-class History(NamedTuple):
-    """How much is kept: records, the bytes of them and of the database with its log, and the newest time."""
-
-    records: int
-    content_bytes: int
-    file_bytes: int
-    log_bytes: int
-    newest_ns: int
-    steps_back: int
-
-
-class Inspection:
-    """The questions. Each raises StoreError where the database cannot be asked."""
+class SqliteInspection:
+    """The questions of :class:`~memfs.stores.inspecting.Inspection`, each on a connection of its own."""
 
     def __init__(self, directory: Path, scope_name: str) -> None:
         self._files = ScopeFiles(directory, scope_name)

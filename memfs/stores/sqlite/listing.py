@@ -25,7 +25,7 @@ from memfs.stores.sqlite.failures import storage_errors
 _NAMES = "[0-9a-f]" * 32 + ".db"
 _QUERY = """
 SELECT name, (SELECT count(*) FROM file), (SELECT coalesce(sum(size), 0) FROM file),
-  (SELECT coalesce(max(record), 0) FROM history)
+  (SELECT coalesce(max(record), 0) FROM history), (SELECT time_ns FROM history ORDER BY record LIMIT 1)
 FROM scope
 """
 _LAST = "SELECT time_ns, user, program, pid, reason FROM history ORDER BY record DESC LIMIT 1"
@@ -63,13 +63,13 @@ def listed(files: ScopeFiles) -> Listing:
 def _read(files: ScopeFiles, how: str) -> Listed:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with closing(apsw.Connection(f"file:{quote(str(files.database))}?{how}", flags=flags)) as connection:
-        name, count, size, newest = rows.select(connection, _QUERY)[0]
+        name, count, size, newest, since_ns = rows.select(connection, _QUERY)[0]
         last = rows.select(connection, _LAST)
     origin = None
     if last:
         time_ns, user, program, pid, reason = last[0]
         origin = Origin(time_ns, Actor(user, program, pid), reason)
-    return Listed(name, count, size, version_of(newest), origin)
+    return Listed(name, count, size, version_of(newest), origin, since_ns)
 
 
 def _has_log(files: ScopeFiles) -> bool:

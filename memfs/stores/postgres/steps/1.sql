@@ -103,6 +103,26 @@ BEGIN
   RETURN true;
 END $$;
 
+-- A scope that came from another store, under a name that begins with \x01, gets its own: whether that was free. Who
+-- may use the scope and make new ones may do it, and the tables' owner.
+CREATE FUNCTION memfs.name_scope(p_scope bigint, p_name text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT (
+    pg_has_role(session_user, current_user, 'USAGE')
+    OR 2 = (
+      SELECT count(DISTINCT least(scope, 0)) FROM memfs.access
+      WHERE scope IN (-1, 0, p_scope) AND pg_has_role(session_user, role::oid, 'USAGE')
+    )
+  ) THEN
+    RAISE insufficient_privilege;
+  END IF;
+  UPDATE memfs.directory SET name = p_name WHERE scope = p_scope AND name = chr(1) || p_name;
+  RETURN FOUND;
+EXCEPTION WHEN unique_violation THEN
+  RETURN false;
+END $$;
+
 -- Everybody may come in, and sees the rows of scopes that were granted to a role of theirs; the owner sees all.
 GRANT USAGE ON SCHEMA memfs TO PUBLIC;
 GRANT SELECT ON memfs.format, memfs.directory, memfs.access TO PUBLIC;
