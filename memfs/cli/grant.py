@@ -29,10 +29,10 @@ def run(options: Namespace) -> int:
     change_grants(options.url, options.other, scopes, options.create, options.revoke)
     if options.json:
         return _list(options)
-    what = ["every scope"] if scopes is None else [f"'{name}'" for name in scopes]
+    named = ["every scope"] if scopes is None else [f"'{name}'" for name in scopes]
+    what = [f"use {', '.join(named)}"] if named else []
     what += ["make scopes"] if options.create else []
-    verb = "may no longer use" if options.revoke else "may use"
-    print(f"{options.other} {verb}: {', '.join(what)}.")
+    print(f"{options.other} may {'no longer ' if options.revoke else ''}{' and '.join(what)}.")
     return Status.DONE
 
 

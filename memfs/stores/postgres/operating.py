@@ -43,7 +43,9 @@ LEFT JOIN LATERAL (
 ORDER BY d.name
 """
 _TOTALS = """
-SELECT (SELECT count(*) FROM memfs.scope), count(*), coalesce(sum(size), 0)::bigint FROM memfs.file
+SELECT (SELECT count(*) FROM memfs.directory WHERE left(name, 1) <> chr(1)), count(*),
+  coalesce(sum(size), 0)::bigint
+FROM memfs.file
 """
 _OLDEST = """
 SELECT min(o.time_ns) FROM memfs.scope AS s, LATERAL (

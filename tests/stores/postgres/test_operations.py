@@ -80,7 +80,7 @@ def test_a_role_uses_what_is_granted(
     own = postgres.url(own_store, role)
     shell("create", "a.md", "x", "--store", url, "--scope", "work").done()
     shell("create", "a.md", "x", "--store", url, "--scope", "other").done()
-    assert shell("store", "grant", url, role, "--scope", "work").done() == f"{role} may use: 'work'.\n"
+    assert shell("store", "grant", url, role, "--scope", "work").done() == f"{role} may use 'work'.\n"
     assert shell("store", "grant", url).done().split() == [role, "work"]
     assert shell("view", "a.md", "--store", own, "--scope", "work").done() == "x"
     assert [
