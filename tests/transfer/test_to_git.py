@@ -124,6 +124,41 @@ def test_an_export_has_the_whole_history_for_every_command(memory: Memory, place
     assert damage_of(place / "r") == ""
 
 
+def test_what_was_exported_can_be_redacted_there(memory: Memory, place: Path) -> None:
+    must(memory, "create", path=A, text="a password")
+    must(memory, "rename", oldPath=A, newPath="/memories/d/a.md")
+    must(memory, "create", path=B, text="between")
+    must(memory, "create", path="/memories/d/a.md", text="plain")
+    export(memory, place / "r")
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert not found.redact([("/memories/d/a.md", 1)]).pending
+        assert found.read_version(B, 3) == b"between"
+        assert [record.redacted for record in found.versions("/memories/d/a.md")] == [False, True, True]
+    objects = git(place / "r", "cat-file", "--batch-all-objects", "--batch-check").splitlines()
+    contents = [git(place / "r", "cat-file", "-p", line.split()[0]) for line in objects]
+    assert not any("a password" in content for content in contents)
+    assert damage_of(place / "r") == ""
+
+
+def test_a_reference_that_was_moved_back_to_the_middle_of_an_export_is_a_state(
+    memory: Memory, place: Path
+) -> None:
+    must(memory, "create", path=A, text="one")
+    must(memory, "create", path="/memories/d/b.md", text="b")
+    must(memory, "create", path=A, text="two")
+    must(memory, "rename", oldPath="/memories/d", newPath="/memories/e")
+    export(memory, place / "r")
+    git(place / "r", "update-ref", REF, f"{REF}~1")
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert texts(found) == {A: "two", "/memories/d/b.md": "b"}
+        assert [file.path for file in found.snapshot().in_write_order()] == ["/memories/d/b.md", A]
+        must(found, "create", path=C, text="on it goes")
+        assert found.versions(A) == memory.versions(A)
+    with open_memory(f"git:{place / 'r'}") as found:
+        assert texts(found) == {A: "two", "/memories/d/b.md": "b", C: "on it goes"}
+    assert damage_of(place / "r") == ""
+
+
 def test_an_export_needs_no_library(place: Path) -> None:
     code = (
         "import sys; sys.modules['pygit2'] = None\n"
