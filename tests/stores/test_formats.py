@@ -19,7 +19,7 @@ from memfs.opening import open_with
 from memfs.port.store import Record
 from memfs.stores.sqlite.database import FORMAT, SCHEMA, ScopeFiles
 from memfs.stores.sqlite.formats import bring_up_to_date
-from memfs.stores.sqlite.inspection import Inspection
+from memfs.stores.sqlite.inspection import SqliteInspection
 from tests.harness import must, texts
 
 SCOPE = "default"
@@ -95,7 +95,7 @@ def test_it_is_then_as_one_that_was_made_now_and_is_worked_on_as_such(store: Pat
     open_memory(f"sqlite:{tmp_path / 'new'}").close()
     assert columns(store) == columns(tmp_path / "new")
     assert everything(store)[-1] == f"format {FORMAT}"
-    inspection = Inspection(store, SCOPE)
+    inspection = SqliteInspection(store, SCOPE)
     found = inspection.damage() + inspection.contents(lambda _: None) + inspection.chain()
     assert found + inspection.write_order() == []
 

@@ -208,7 +208,7 @@ def test_who_works_for_long_is_not_taken_for_one_that_was_stopped(
     monkeypatch.setattr(inspection, "GATE_SECONDS", 0.3)
     memory, store = open_pair(tmp_path)
     with memory:
-        looked = inspection.Inspection(tmp_path, store.scope_name)
+        looked = inspection.SqliteInspection(tmp_path, store.scope_name)
         with start_python(LONG, str(files_of(tmp_path).lock), "60") as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"

@@ -122,12 +122,12 @@ class DirectoryReceiver:
         folder = self._folder
         if folder.look(place) is not None:
             self._remove(pages, place)
-        name, inode, descriptor = folder.stage(content, mtime_ns, None)
+        name, staged, descriptor = folder.stage(content, mtime_ns, None)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        steps.do(folder, Step("place", name, place, "", inode), [])
+        steps.do(folder, Step("place", name, place, "", staged.inode), [])
         signature = folder.look(place)
         assert signature is not None, "it was placed just now"
         return page_of(place, file_id, signature, content, hashlib.sha256(content).digest())
