@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from memfs import OpenError
-from memfs.opening import canonical_url, files_of, inspect
+from memfs.opening import canonical_url, files_of
 from memfs.stores.postgres.address import address_of
 
 
@@ -76,7 +76,6 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 
 def test_it_has_no_files_on_this_machine() -> None:
     assert files_of("postgresql://h/d", "work") == []
-    assert inspect("postgresql://h/d", "work") is None
 
 
 def test_nobody_else_pays_for_psycopg() -> None:
