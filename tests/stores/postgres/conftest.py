@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import count
 
@@ -9,11 +10,19 @@ import pytest
 
 from memfs import open_memory
 from memfs.stores.postgres import schema
+from tests.mount.watchdog import WATCHDOG
 from tests.stores.harness import ENDLESS, SCOPE
 from tests.stores.postgres.server import Server, programs, running
 
-TEMPLATE, STORE = "template", "store"
+STORE = "store"
+HANGS_AFTER = 300.0
 _numbers = count()
+
+
+def initialise(server: Server, database: str) -> None:
+    """Make the tables of a store, owned by the administrator."""
+    with server.connect(database) as connection:
+        schema.initialise(connection)
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +31,8 @@ def postgres() -> Iterator[Server]:
     if programs() is None:
         pytest.skip("PostgreSQL is not installed: ./scripts/test does it")
     with running() as server:
-        server.execute(f"CREATE DATABASE {TEMPLATE}")
-        with server.connect(TEMPLATE) as connection:
-            schema.initialise(connection)
-        server.execute(f"CREATE DATABASE {STORE} TEMPLATE {TEMPLATE}")
+        server.execute(f"CREATE DATABASE {STORE}")
+        initialise(server, STORE)
         yield server
 
 
@@ -40,7 +47,8 @@ def empty_database(postgres: Server) -> Iterator[str]:
 @pytest.fixture
 def own_store(postgres: Server) -> Iterator[str]:
     """The name of a database of this test's own that is a store without scopes: a second to make."""
-    name = postgres.create_database(TEMPLATE)
+    name = postgres.create_database()
+    initialise(postgres, name)
     yield name
     postgres.drop_database(name)
 
@@ -59,6 +67,15 @@ def scope() -> str:
 
 @pytest.fixture
 def endless(postgres_url: str, scope: str) -> str:
-    """The URL of the store, where the test's scope takes what any test writes: no file leaves for another."""
+    """The URL of the store, in which the test's scope is made so that no file leaves for another."""
     open_memory(postgres_url, scope=scope, limits=ENDLESS).close()
     return postgres_url
+
+
+@pytest.fixture
+def watchdog() -> Iterator[None]:
+    """For a test with mounts: where it hangs on one, it is freed, and fails."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("machine: /dev/fuse cannot be opened")
+    with WATCHDOG.guards(HANGS_AFTER):
+        yield

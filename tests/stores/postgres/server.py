@@ -24,7 +24,6 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg
-from psycopg import sql
 
 ADMINISTRATOR = "postgres"
 LOOPBACK = "127.0.0.1"
@@ -214,18 +213,15 @@ class Server:
             cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description is not None else []
 
-    def create_database(self, template: str = "template1") -> str:
-        """A new database, as *template* is, to which nobody may be connected; its name."""
+    def create_database(self) -> str:
+        """A new and empty database; its name."""
         name = f"t{next(self._names)}"
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-        with self.connect() as connection:
-            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        self.execute(f"CREATE DATABASE {name}")
         return name
 
     def drop_database(self, name: str) -> None:
         """Remove a database, whoever is connected to it."""
-        with self.connect() as connection:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def url(self, database: str, role: str = ADMINISTRATOR, **parameters: str) -> str:
         """Where a client finds a database over TCP; *parameters* are libpq's."""
@@ -239,6 +235,7 @@ class Server:
             "listen_addresses": self.address,
             "port": self.port,
             "unix_socket_directories": self.directory,
+            "recovery_init_sync_method": "syncfs",  # after a crash: one call, not one a file
             **self._settings,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -269,7 +266,7 @@ class Server:
         assert process is not None
         process.wait(START_SECONDS)
         end = time.monotonic() + START_SECONDS
-        while any(Path(f"/proc/{pid}").exists() for pid in children):  # they hold its shared memory
+        while any(map(_runs, children)):  # they hold its shared memory
             assert time.monotonic() < end, "processes of the server have outlived it"
             time.sleep(0.01)
 
@@ -299,6 +296,14 @@ def running(**options: Any) -> Iterator[Server]:
         yield server
     finally:
         server.remove()
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and has not ended; one that has may wait long for an init to see it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _ordinary_user() -> pwd.struct_passwd:
