@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,12 @@ def eventually(look: Callable[[], object], expected: object = True, within: floa
 class Mounted:
     """A mount on ``path`` of the scope ``work`` in a SQLite store, served by a process of its own."""
 
-    def __init__(self, directory: Path, **orders: Any) -> None:
-        """*orders* are the runner's; rules of the scope are given by name, as ``max_files=8``."""
+    def __init__(self, directory: Path, prefix: Sequence[str] = (), **orders: Any) -> None:
+        """*orders* are the runner's; rules of the scope are given by name, as ``max_files=8``.
+
+        *prefix* is the command that runs the daemon, as ``nsenter …``.
+        """
+        self._prefix = tuple(prefix)
         self.path = directory / "mnt"
         self.path.mkdir(parents=True)
         self.log_path = directory / "log"
@@ -92,7 +96,7 @@ class Mounted:
         self._orders |= changed
         with self.log_path.open("ab") as log:
             self._daemon = subprocess.Popen(
-                [sys.executable, "-m", "tests.mount.runner", json.dumps(self._orders)],
+                [*self._prefix, sys.executable, "-m", "tests.mount.runner", json.dumps(self._orders)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -171,7 +175,7 @@ class Mounted:
     def memory(self) -> Memory:
         """The port on the same scope."""
         if self._memory is None:
-            self._memory = open_with(self.url, SCOPE, {}, "other")
+            self._memory = open_with(self.url, self._orders["scope"], {}, "other")
         return self._memory
 
     def execute(self, command: str, **fields: Any) -> Any:
@@ -200,6 +204,8 @@ class Mounted:
 
     def history(self) -> Iterator[Record]:
         """All records, oldest first."""
+        if not self.url.startswith("sqlite:"):
+            return reversed(list(self.memory.history()))
         if self._store is None:
             directory = Path(self.url.removeprefix("sqlite:"))
             self._store, _ = open_sqlite(directory, SCOPE, Policy())
