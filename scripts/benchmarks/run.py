@@ -23,6 +23,7 @@ from benchmarks.git import git_figures
 from benchmarks.goals import Verdict
 from benchmarks.history import history_figures
 from benchmarks.layout import layout_curves
+from benchmarks.load import load_figures
 from benchmarks.operations import Operation, Stage
 from benchmarks.peers import TARGETS, install_peers
 from benchmarks.processes import NotStartedError
@@ -30,7 +31,9 @@ from benchmarks.protocol import protocol_costs
 from benchmarks.reads import READS
 from benchmarks.rounds import measure
 from benchmarks.scale import Growth, MemfsOfFew, MemfsOfMany, measure_scale
+from benchmarks.scopes import scopes_figures
 from benchmarks.searches import search_times
+from benchmarks.store import store_figures
 from benchmarks.targets import Target
 from benchmarks.tools import measure_tools
 from benchmarks.workdir import keep_settings_inside, make_workdir
@@ -54,6 +57,17 @@ ALONE = (
     Part("history", "the history: what it adds to a commit, its room, reading it", history_figures),
     Part("folder", "the directory store: a durable replace, and the mount of 10,000 notes", folder_figures),
     Part("search", "searches over 10,000 memories, with and without their index", search_times),
+    Part(
+        "store",
+        "the store on PostgreSQL: a durable create beside a bare transaction, warm reads",
+        store_figures,
+    ),
+    Part("load", "what one PostgreSQL carries: the writers of ten mounts on a thousand scopes", load_figures),
+    Part(
+        "scopes",
+        "the same questions to a thousand scopes on PostgreSQL and to a million (minutes)",
+        scopes_figures,
+    ),
     Part("mcp", "the start of memfs mcp, and a call beside the port's own", protocol_costs),
 )
 
