@@ -60,14 +60,14 @@ def _many_scopes(server: Server) -> str:
         announce(f"loading {scopes:,} scopes")
         filled.append(_fill(server, scopes))
     figures = Figures()
-    chance = random.Random(7)
+    visits = {store.name: random.Random(7).sample(range(1, store.scopes), SAMPLES) for store in filled}
     with ExitStack() as stack:
         for store in filled:  # the connections of a process outlive its visits to any one scope
             stack.enter_context(open_memory(store.url, scope="scope-0"))
         for number in range(SAMPLES):
             announce(f"asking, {number} of {SAMPLES}")
             for store in rotated(filled, number):
-                _ask(store, chance.randrange(1, store.scopes), figures)
+                _ask(store, visits[store.name][number], figures)
     announce("")
     few, *_, many = filled
     rows = [["µs", *(store.name for store in filled), f"{many.name}/{few.name}"]]
