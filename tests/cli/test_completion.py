@@ -32,7 +32,8 @@ def filled(shell: Shell) -> Shell:
 
 
 def test_commands_options_and_choices_are_completed(shell: Shell) -> None:
-    assert words(shell, "st") == ["status", "str-replace"]
+    assert words(shell, "sta") == ["status"]
+    assert words(shell, "store", "m") == ["migrate"]
     assert words(shell, "no-such", "") == []
     assert "--json" in words(shell, "status", "--")
     assert words(shell, "policy", "s") == ["set", "show"]
