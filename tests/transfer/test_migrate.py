@@ -308,38 +308,52 @@ def test_a_history_that_a_clone_does_not_have_begins_with_what_is_there(tmp_path
         ]
 
 
+KILLED = """
+import os, sys
+from tests.transfer import test_migrate as tests
+
+calls, last = 0, int(sys.argv[3])
+
+def count(frame, event, _):
+    global calls
+    if event == "call" and "/memfs/" in frame.f_code.co_filename:
+        calls += 1
+        if calls == last:
+            os.kill(os.getpid(), 9)
+
+tests.module.BATCH = 20
+sys.setprofile(count)
+tests.moved(sys.argv[1], sys.argv[2])
+sys.setprofile(None)
+print(calls)
+"""
+"""A migration that is killed when so many functions of memfs have been called."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DURABLE)
 def test_a_kill_at_any_point_leaves_nothing_that_looks_whole(source: str, tmp_path: Path, kind: str) -> None:
     with open_memory(source) as memory:
         for number in range(120):
             must(memory, "create", path=f"/memories/{number % 7}.md", text=f"{number}\n" * 50)
-    target = f"{kind}:{tmp_path / 'target'}"
-    code = (
-        "import sys\n"
-        "from tests.transfer import test_migrate as tests\n"
-        "tests.module.BATCH = 20\n"
-        "print('begun', flush=True)\n"
-        "tests.moved(sys.argv[1], sys.argv[2])\n"
-    )
-    for killed in range(60):
-        process = subprocess.Popen([sys.executable, "-c", code, source, target], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
+
+    def run(target: str, last: int) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-c", KILLED, source, target, str(last)]
+        return subprocess.run(command, stdout=subprocess.PIPE, check=False)
+
+    calls = int(run(f"{kind}:{tmp_path}/whole", 0).stdout)
+    assert everything(f"{kind}:{tmp_path}/whole") == everything(source)
+    seen = set()
+    for point in range(1, 16):
+        target = f"{kind}:{tmp_path}/{point}"
+        assert run(target, calls * point // 16 + point).returncode == -9
         try:
-            process.wait(0.05 * (killed + 1))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        process.wait()
-        process.stdout.close()
-        if process.returncode == 0:
-            break
-        try:
-            store = open_store(target, "default")
+            open_store(target, "default").close()
         except OpenError:
-            continue
-        store.close()  # it was killed after it had given the name
-        break
-    assert killed > 1
-    assert everything(target) == everything(source)
-    assert [path.name for path in (tmp_path / "target").rglob("*incoming*.db")] == []
+            seen.add("not there")
+            done = moved(source, target)
+            seen.add("gone on" if done.copied < done.changes else "from the beginning")
+        assert everything(target) == everything(source)
+        left = [path for path in (tmp_path / str(point)).rglob("*incoming*") if path.is_file()]
+        assert left == [], point
+    assert seen >= {"not there", "gone on"}
