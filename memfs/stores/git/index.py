@@ -61,11 +61,11 @@ class Head(NamedTuple):
         parts = {
             "format": FORMAT,
             **self._asdict(),
-            "policy": self.policy.to_json(),
             "change": self.change.to_json(),
             "taken": [each.to_json() for each in self.taken],
         }
-        lines = [f' "{name}": {json.dumps(part)}' for name, part in parts.items()]
+        texts = {name: json.dumps(part) for name, part in parts.items() if name != "policy"}
+        lines = [f' "{name}": {texts.get(name) or _policy_to(self.policy)}' for name in parts]
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
     @classmethod
@@ -85,6 +85,12 @@ class Head(NamedTuple):
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OpenError):
             raise UnsafeStorage(f"{HEAD_NAME.decode()} is not as memfs wrote it.") from None
         return head
+
+
+@lru_cache(maxsize=64)
+def _policy_to(policy: Policy) -> str:
+    """The policy as JSON."""
+    return json.dumps(policy.to_json())
 
 
 @lru_cache(maxsize=64)
