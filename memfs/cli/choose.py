@@ -97,7 +97,9 @@ def _check_typed(settings: Settings) -> None:
     if found is None or not found.is_typed or found.value == "simple:":
         return
     memory = memory_of(settings, makes=False)
-    path, *_ = files_of(memory.store, memory.scope)
+    path = next(iter(files_of(memory.store, memory.scope)), None)
+    if path is None:  # on a server, which says so itself
+        return
     if not os.path.lexists(path.parent if settings.get("workspace") else path):
         sentence = f"There is no store at {memory.store}; check the path, or make one by `memfs create`."
         raise OpenError(ErrorCode.NOT_FOUND, sentence)
