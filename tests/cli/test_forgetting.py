@@ -176,6 +176,7 @@ def files_with(shell: Shell, part: bytes) -> list[Path]:
     return [path for path in shell.home.rglob("*") if path.is_file() and part in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_redaction_that_is_held_back_is_told_until_it_is_done(shell: Shell) -> None:
     for text in (SECRET, "second\n"):
         shell("create", "a.md", text).done()
