@@ -5,6 +5,7 @@
 - ``opening``: the folder becomes a scope, with rules that have room for what is there.
 - ``store``: the :class:`~memfs.port.store.Store` itself; the history is a ``sqlite`` store's, in ``.meta``.
 - ``placement``, ``steps``: a change carried out in the folder as renames, each of which can be taken back.
+- ``aside``: what a change has replaced, and other programs may still be writing into.
 - ``syncing``: the disk's part of that, while the record is prepared.
 - ``pages``: how each file looked when it was last in step with its memory.
 - ``dirt``: where somebody may have changed something, told by inotify.

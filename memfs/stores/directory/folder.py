@@ -205,7 +205,7 @@ class Folder:
             return None
 
     def stage(self, content: bytes, mtime_ns: int, like: os.stat_result | None) -> tuple[str, Signature, int]:
-        """A new file in ``.meta/staged``: its name, which says its inode, how it looks, a descriptor of it.
+        """A new file in ``.meta/staged``: its name, which says how it looks, that again, a descriptor of it.
 
         The caller has it synced, and closes it. Mode and owner are those of *like*, as far as this user may
         give them, else this user's alone.
@@ -219,7 +219,8 @@ class Folder:
             made = os.fstat(descriptor)
             if like is not None:
                 _make_alike(descriptor, made, like)
-            name = f"new-{made.st_ino}-{unfinished.removeprefix(UNFINISHED)}"  # the number comes again
+            # Inodes' numbers come again.
+            name = unwritten(Signature.of(made)) + unfinished.removeprefix(UNFINISHED)
             os.rename(unfinished, name, src_dir_fd=self.staged, dst_dir_fd=self.staged)
         except BaseException:
             os.close(descriptor)
@@ -304,6 +305,11 @@ def _open_beneath(root: int, place: str) -> int | None:
         ctypes.c_size_t(ctypes.sizeof(_HOW)),
     )
     return opened if opened >= 0 else None
+
+
+def unwritten(signature: Signature) -> str:
+    """How the name of a staged file begins as long as it looks so: nobody has written into it."""
+    return f"new-{signature.inode}-{signature.size}-{signature.mtime_ns}-"
 
 
 def parent_of(place: str) -> str:

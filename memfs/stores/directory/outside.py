@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from memfs.port.names import ROOT, extension_of, path_error
 from memfs.port.policy import Policy
 from memfs.stores import recorded
 from memfs.stores.directory.dirt import SETTLE, Dirt, Due
-from memfs.stores.directory.folder import Folder, LeftAlone, Signature, check_plain, parent_of, read
+from memfs.stores.directory.folder import Folder, LeftAlone, Reading, Signature, check_plain, parent_of, read
 from memfs.stores.directory.pages import Lapsed, Page, Pages, page_of
 
 log = logging.getLogger(__name__)
@@ -123,6 +124,18 @@ class Outside:
         told = taken.as_change(policy, version, self.left)
         directories = self._gone_directories(told, policy)
         return told._replace(change=told.change._replace(directories=directories), emptied=emptied)
+
+    def taken_from(self, found: Mapping[str, Reading], policy: Policy, version: int) -> Taken:
+        """What was *found* of memories, at their places for a moment, as the change *version*."""
+        taken = _Differences()
+        for place, (signature, content, settled) in found.items():
+            page, digest = self._pages.at(place), hashlib.sha256(content).digest()
+            if page is None or digest == page.digest or len(content) > _most(policy, page):
+                continue
+            with suppress(UnicodeDecodeError):  # it is left alone, where it is
+                content.decode()
+                taken.changed.append((page, _Here(place, signature, content, settled, digest)))
+        return taken.as_change(policy, version, self.left)
 
     def _gone_directories(self, taken: Taken, policy: Policy) -> tuple[str, ...]:
         """The topmost directories that held a memory which left, and are no longer in the folder.

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from memfs.port.change import Change, Origin
 from memfs.port.names import ROOT
 from memfs.stores.directory import steps
 from memfs.stores.directory.folder import (
-    META,
-    STAGED,
     UNFINISHED,
     Folder,
     LeftAlone,
+    Reading,
     Signature,
     is_being_written,
     opened,
     parent_of,
     read,
     read_opened,
+    unwritten,
 )
 from memfs.stores.directory.pages import Page, Pages, page_of
 from memfs.stores.directory.steps import Step
@@ -30,18 +30,18 @@ from memfs.stores.directory.steps import Step
 WRITERS_PATIENCE = 0.5
 """Seconds to wait for a program that has what we replace open for writing: most close it at once."""
 
-WRITTEN = "written-"
-"""How the names of files in ``.meta/staged`` begin that were ours until somebody wrote into them."""
-
-log = logging.getLogger(__name__)
-
 
 class OvertakenError(Exception):
-    """Another program has changed what lies at ``place`` since it was looked at; nothing has happened."""
+    """Another program has changed what lies at ``place`` since it was looked at; nothing has happened.
 
-    def __init__(self, place: str) -> None:
+    ``found``: what came out of its place, and at which. Once it is back there, its own program may replace
+    it by what it made of ours, which had the place meanwhile: this is all there is of it then.
+    """
+
+    def __init__(self, place: str, found: Mapping[str, Reading] | None = None) -> None:
         super().__init__(place)
         self.place = place
+        self.found = found or {}
 
 
 class Placement:
@@ -59,9 +59,7 @@ class Placement:
         self._steps: list[Step] = []
         self._done: list[Step] = []
         self._made: list[str] = []
-        self._held: set[str] = set()
         self._staged: dict[str, Signature] = {}
-        self._came_out: dict[str, Signature] = {}
         self._unsynced: int | None = None
 
     def differing(self) -> set[str]:
@@ -126,8 +124,16 @@ class Placement:
 
     def check(self) -> None:
         """Make sure that what has left its place is what was expected there."""
+        overtaken: str | None = None
+        found: dict[str, Reading] = {}
         for step in self._steps:
-            self._check(step)
+            try:
+                self._check(step)
+            except OvertakenError as error:
+                overtaken = error.place
+                found.update(error.found)
+        if overtaken is not None:
+            raise OvertakenError(overtaken, found)
 
     def record(self) -> None:
         """Bring the pages in step with the folder."""
@@ -155,58 +161,41 @@ class Placement:
             )  # it may have been there for long, for a late writer's sake
         self._pages.put(pages)
 
-    def finish(self) -> dict[str, Signature]:
+    def finish(self) -> dict[str, Collection[bytes]]:
         """The change stands: let go of the directories that it emptied.
 
-        What it replaced, and is to be let go of at leisure: names in ``.meta/staged``, and what is called so.
+        What it replaced and removed, to be put aside: names in ``.meta/staged``, each with the digest.
         """
         for place in self._leaving:
             self._folder.remove_empty(parent_of(place))
-        return {name: was for name, was in self._came_out.items() if name not in self._held}
+        return {step.staged: [self._before(step).digest] for step in self._steps if step.lets_out}
 
-    def undo(self) -> None:
-        """Have the folder as it was."""
+    def undo(self) -> dict[str, Collection[bytes]]:
+        """Have the folder as it was.
+
+        What has been at a place and is not now, to be put aside: names in ``.meta/staged``, each with the
+        digests of what it may hold. It is ours, or, where somebody is in the way of what was there, that.
+        """
         if (unsynced := self.take_unsynced()) is not None:
             os.close(unsynced)
         steps.undo(self._folder, self._done)
-        for step in self._steps:
-            if not step.staged:
-                continue
-            if step.kind in ("place", "exchange") and self._was_written(step):
-                self._keep(step)
-                continue
-            if self._folder.discard(step.staged, step.inode):
-                continue
-            if _is_somebodys(self._folder, self._pages, step.staged):
-                log.warning(
-                    "%s holds a version of %s that two others replaced at once.",
-                    self._folder.path / META / STAGED / step.staged,
-                    step.place,
-                )
+        for step in self._steps[len(self._done) :]:
+            if step.kind in ("place", "exchange"):
+                self._folder.discard(step.staged, step.inode)
         for place in reversed(self._made):
             self._folder.remove_empty(place)
+        ours = {place_of(put.path): hashlib.sha256(put.content or b"").digest() for put in self._change.puts}
+        aside: dict[str, Collection[bytes]] = {}
+        for step in self._done:
+            if step.staged:
+                aside[step.staged] = [self._before(step).digest] if step.lets_out else []
+                if step.kind != "take":
+                    aside[step.staged] = [*aside[step.staged], ours[step.place]]
+        return aside
 
-    def _was_written(self, step: Step) -> bool:
-        """Whether somebody wrote into our file while it had its place."""
-        try:
-            with opened(self._folder.staged, step.staged) as descriptor:
-                if descriptor is None:
-                    return False
-                self._await_writers(descriptor, step.staged)
-                now, ours = Signature.of(os.fstat(descriptor)), self._staged[step.place]
-        except LeftAlone:
-            return False
-        return now.inode == ours.inode and (now[:3] != ours[:3] or step.staged in self._held)
-
-    def _keep(self, step: Step) -> None:
-        """Give our file, which holds somebody's bytes now, a name that no sweep takes for one of ours."""
-        kept = f"{WRITTEN}{step.inode}"
-        os.rename(step.staged, kept, src_dir_fd=self._folder.staged, dst_dir_fd=self._folder.staged)
-        log.warning(
-            "%s holds what another program wrote into %s while a change was taken back.",
-            self._folder.path / META / STAGED / kept,
-            step.place,
-        )
+    def _before(self, step: Step) -> Page:
+        """The page of what *step* takes from its place."""
+        return self._leaving.get(step.place) or self._replaced[step.place]
 
     def _expect(self, place: str, expected: dict[str, Page], differing: set[str]) -> None:
         """Note the page at *place*, and whether the file there is what it says."""
@@ -236,34 +225,35 @@ class Placement:
             if found is None or found.inode != step.inode:
                 raise OvertakenError(step.place)
             return
-        page = self._leaving.get(step.place) or self._replaced[step.place]
+        page = self._before(step)
         try:
             with opened(self._folder.staged, step.staged) as descriptor:
                 if descriptor is None:
                     raise OvertakenError(step.place)
-                self._await_writers(descriptor, step.staged)
-                there = read_opened(descriptor) if page.fresh else None
+                had_writers = _await_writers(descriptor)
+                there = read_opened(descriptor) if page.fresh or had_writers else None
                 signature = there.signature if there else Signature.of(os.fstat(descriptor))
+                # Not the ctime: it is that of the rename now.
+                looks_same = signature[:3] == page.signature[:3]
+                if looks_same and (there is None or hashlib.sha256(there.content).digest() == page.digest):
+                    return
+                is_whole = not is_being_written(descriptor)
+                came_out = {step.place: there or read_opened(descriptor)} if is_whole else {}
         except LeftAlone:
             raise OvertakenError(step.place) from None
-        # Not the ctime: it is that of the rename now.
-        self._came_out[step.staged] = signature
-        if signature[:3] != page.signature[:3]:
-            raise OvertakenError(step.place)
-        if there is not None and hashlib.sha256(there.content).digest() != page.digest:
-            raise OvertakenError(step.place)
+        raise OvertakenError(step.place, came_out)
 
-    def _await_writers(self, descriptor: int, staged: str) -> None:
-        """Let whoever has the file open finish: it has no name in the folder now, so nobody new comes.
 
-        One that stays in a program's hands for longer is kept, and looked at when the folder is opened next.
-        """
-        end = time.monotonic() + WRITERS_PATIENCE
-        while is_being_written(descriptor):
-            if time.monotonic() > end:
-                self._held.add(staged)
-                return
-            time.sleep(0.001)
+def _await_writers(descriptor: int) -> bool:
+    """Let whoever has the file open finish: nobody new finds it now. Whether there was anyone."""
+    end = time.monotonic() + WRITERS_PATIENCE
+    had_writers = False
+    while is_being_written(descriptor):
+        had_writers = True
+        if time.monotonic() > end:
+            break
+        time.sleep(0.001)
+    return had_writers
 
 
 def _sync(descriptor: int) -> None:
@@ -278,27 +268,29 @@ def place_of(path: str) -> str:
     return path[len(ROOT) + 1 :]
 
 
-def sweep(folder: Folder, pages: Pages) -> Iterator[str]:
-    """Remove from ``.meta/staged`` what a crash left there; the names of what is kept.
+class Leftover(NamedTuple):
+    """A file in ``.meta/staged`` that a crash left, or a program that ended with files aside.
 
-    Whatever is not a file of ours that never got its place, nor in the history, is somebody's: it came
-    out of its place in the instant of the crash.
+    ``digest`` is that of its bytes where the history has them, or they were ours and never counted; else
+    it is somebody's, who saved it in that instant, or None because nobody can read it.
     """
+
+    name: str
+    digest: bytes | None
+
+
+def leftovers(folder: Folder, pages: Pages) -> Iterator[Leftover]:
+    """What lies in ``.meta/staged``, for who holds the scope. What nobody but us has seen is removed."""
     for name in os.listdir(folder.staged):
-        if _is_somebodys(folder, pages, name):
-            yield name
-
-
-def _is_somebodys(folder: Folder, pages: Pages, name: str) -> bool:
-    """Whether *name* in ``.meta/staged`` may be all there is of a version. What is not is removed."""
-    try:
-        found = read(folder.staged, name)
-    except LeftAlone:
-        return True
-    if found is None:
-        return False
-    ours = name.startswith((UNFINISHED, f"new-{found.signature.inode}-"))
-    if ours or not found.content or pages.knows(hashlib.sha256(found.content).digest()):
-        folder.discard(name)
-        return False
-    return True
+        if name.startswith(UNFINISHED):
+            folder.discard(name)
+            continue
+        try:
+            found = read(folder.staged, name)
+        except LeftAlone:
+            yield Leftover(name, None)
+            continue
+        if found is not None:
+            digest = hashlib.sha256(found.content).digest()
+            is_ours = name.startswith(unwritten(found.signature))
+            yield Leftover(name, digest if is_ours or not found.content or pages.knows(digest) else None)

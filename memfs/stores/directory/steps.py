@@ -40,6 +40,11 @@ class Step(NamedTuple):
         """The places that the step changes."""
         return (self.place, self.new_place) if self.kind == "move" else (self.place,)
 
+    @property
+    def lets_out(self) -> bool:
+        """Whether a file of the folder lies in ``.meta/staged`` after it."""
+        return self.kind in ("exchange", "take")
+
 
 def do(folder: Folder, step: Step, made: list[str]) -> None:
     """Take the step. Directories that it needs are made and appended to *made*."""

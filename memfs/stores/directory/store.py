@@ -22,14 +22,15 @@ from memfs.port.policy import Policy
 from memfs.port.scope import Scope
 from memfs.port.store import Busy, Record, VersionMismatch, Watch
 from memfs.stores.directory import steps
+from memfs.stores.directory.aside import Aside
 from memfs.stores.directory.dirt import DirectoryWatch, Dirt, Due
 from memfs.stores.directory.failures import folder_errors
-from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone, Signature, look
+from memfs.stores.directory.folder import META, STAGED, Folder, LeftAlone
 from memfs.stores.directory.meta import SharedMeta
-from memfs.stores.directory.outside import Outside, places_above
+from memfs.stores.directory.outside import Outside, Taken, places_above
 from memfs.stores.directory.pageindex import PageIndex
 from memfs.stores.directory.pages import Pages
-from memfs.stores.directory.placement import OvertakenError, Placement, place_of, sweep
+from memfs.stores.directory.placement import OvertakenError, Placement, leftovers, place_of
 from memfs.stores.directory.syncing import Syncing
 from memfs.stores.sqlite.database import ScopeFiles
 from memfs.stores.sqlite.store import UPKEEP_EVERY, SqliteStore
@@ -64,7 +65,7 @@ class DirectoryStore:
         self._outside = Outside(folder, self._pages, self._dirt)
         self._index = PageIndex(folder, files)
         self._syncing = Syncing()
-        self._replaced: dict[str, Signature] = {}
+        self._aside = Aside(folder)
         self._unsynced: set[str] = set()
         self._unsynced_lock = threading.Lock()
         self._theirs_unsynced = False
@@ -160,7 +161,7 @@ class DirectoryStore:
                 self._ledger.sync()
                 self._theirs_unsynced = False
             commit = self._carry_out(placement, change, expected, origin)
-        self._replaced |= placement.finish()
+        self._aside.put(placement.finish())
         self._commits_since_upkeep += 1
         self._index.stale = True
         if change.policy is not None:
@@ -182,8 +183,8 @@ class DirectoryStore:
         self._ledger.sync()
 
     def maintain(self) -> None:
-        """The database's upkeep, the page index, and what the last change replaced."""
-        self._let_go()
+        """The database's upkeep, the page index, and what earlier changes replaced."""
+        self._aside.let_go()
         self._ledger.maintain()
         self._index.write()
 
@@ -214,7 +215,7 @@ class DirectoryStore:
 
     def redact(self, versions: Sequence[tuple[int, int]], origin: Origin) -> Redaction:
         """Take the bytes of *versions* out of the history; the folder has but the present ones."""
-        self._let_go()
+        self._aside.let_go(at_once=True)
         return self._ledger.redact(versions, origin)
 
     def unfinished_ns(self) -> int | None:
@@ -235,9 +236,9 @@ class DirectoryStore:
         return {"unnamed": len(self._outside.unnamed), "unsafe": len(self._outside.left)}
 
     def close(self) -> None:
-        """Bring the page index up to date and close everything."""
+        """Bring the page index up to date and close everything. What lies aside goes at the next opening."""
         try:
-            self._let_go()
+            self._aside.let_go()
             with suppress(StoreError):
                 self._index.write()
         finally:
@@ -294,9 +295,12 @@ class DirectoryStore:
 
     def _take_in(self, due: Due) -> bool:
         """Commit what others did in what is *due*; whether it was anything. The scope stays held."""
+        head = self._ledger.head()
+        return self._enter(self._outside.compare(due, self._ledger.policy(), head + 1), head)
+
+    def _enter(self, taken: Taken, head: int) -> bool:
+        """Commit what was *taken*, after the version *head*; whether it was anything."""
         ledger, pages = self._ledger, self._pages
-        head = ledger.head()
-        taken = self._outside.compare(due, ledger.policy(), head + 1)
         for place in taken.gone:
             pages.drop(place)
         pages.put(taken.pages)
@@ -338,7 +342,7 @@ class DirectoryStore:
             if (unsynced := placement.take_unsynced()) is not None:
                 self._syncing.begin(unsynced)
             commit = ledger.write(change, expected, origin)
-            self._let_go()
+            self._aside.let_go()
             self._syncing.join()
             touched = placement.carry_out()
             placement.check()
@@ -352,8 +356,10 @@ class DirectoryStore:
             self._syncing.join()
             ledger.finish(commit)
         except BaseException as error:
-            self._take_back(placement, intended)
+            self._take_back(placement, intended, lacks_room=isinstance(error, OSError | StoreError))
             if isinstance(error, OvertakenError):
+                head = ledger.head()
+                self._enter(self._outside.taken_from(error.found, ledger.policy(), head + 1), head)
                 self._dirt.note(error.place)
                 self._take_in(Due(frozenset({error.place}), frozenset({error.place})))
                 raise VersionMismatch from None
@@ -361,14 +367,6 @@ class DirectoryStore:
         if several and self._durable:
             ledger.sync()
         return commit
-
-    def _let_go(self) -> None:
-        """Remove what earlier changes replaced, which the history has."""
-        replaced, self._replaced = self._replaced, {}
-        for name, was in replaced.items():
-            with suppress(OSError, LeftAlone):  # what stays is looked at when the folder is opened next
-                if look(self._folder.staged, name) == was:
-                    os.unlink(name, dir_fd=self._folder.staged)
 
     def _begin_sync(self, directories: Collection[str], staged: bool) -> None:
         """Have the names in *directories*, and in ``.meta/staged``, survive a power cut.
@@ -384,10 +382,11 @@ class DirectoryStore:
             with suppress(FileNotFoundError, LeftAlone):  # gone meanwhile, and then it is no matter
                 self._syncing.begin(self._folder.opened(place))
 
-    def _take_back(self, placement: Placement, intended: bool) -> None:
-        placement.undo()  # first of all: what others write into a file of ours meanwhile has to be kept apart
+    def _take_back(self, placement: Placement, intended: bool, lacks_room: bool) -> None:
+        came_out = placement.undo()  # first of all: others may be writing into what is at the place
         self._syncing.abandon()
-        self._let_go()  # it may have been the room for it that was lacking
+        self._aside.let_go(at_once=lacks_room)
+        self._aside.put(came_out)
         connection = self._ledger.connection
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -409,11 +408,18 @@ class DirectoryStore:
         self._ledger.begin()
 
     def _sweep(self) -> None:
-        for name in sweep(self._folder, self._pages):
+        """Have what lies in ``.meta/staged`` go, but for what somebody saved there."""
+        known: dict[str, list[bytes]] = {}
+        for name, digest in leftovers(self._folder, self._pages):
+            if digest is not None:
+                known[name] = [digest]
+                continue
             log.warning(
-                "%s is a version that another program saved in the instant of a crash; it is kept there.",
+                "%s is a version that another program saved in the instant of a change; it is kept there.",
                 self._folder.path / META / STAGED / name,
             )
+        self._aside.put(known)
+        self._aside.let_go()
 
     def _unsafe(self, change: Change, reason: LeftAlone) -> StoreError:
         """The refusal of *change*, by what stands in its way if that is still there."""

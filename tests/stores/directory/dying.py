@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from memfs import Limits, Memory
+from memfs.stores.directory import aside, outside
 from memfs.stores.directory import folder as folder_module
-from memfs.stores.directory import outside
 from memfs.stores.directory.syncing import Syncing
 from memfs.stores.sqlite.store import SqliteStore
 from tests.harness import must, texts
@@ -112,9 +112,10 @@ def dies(folder: Path, act: Callable[[Memory], None], step: int) -> bool:
 
 
 def main() -> None:
-    scenario, name = sys.argv[1:]
-    folder = Path(name)
-    setattr(outside, "SETTLE", 0.0)  # noqa: B010  nobody else writes here
+    scenario, folder_name = sys.argv[1:]
+    folder = Path(folder_name)
+    for module, name in ((outside, "SETTLE"), (aside, "LINGER_SECONDS")):
+        setattr(module, name, 0.0)  # nobody else writes here
     act, after = SCENARIOS[scenario]
     outcomes = set()
     for step in count(1):

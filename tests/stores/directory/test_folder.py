@@ -11,13 +11,15 @@ import pytest
 from memfs import Limits, OpenError
 from memfs.opening import open_with
 from memfs.port.errors import ErrorCode
+from memfs.stores.directory import aside
 from tests.harness import failure, must, texts
 from tests.stores.directory.harness import SCOPE, THEIRS, files_in, open_folder, staged, told
 
 A, B = "/memories/a.md", "/memories/d/b.md"
 
 
-def test_what_is_created_lies_in_the_folder(fast_path: Path) -> None:
+def test_what_is_created_lies_in_the_folder(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "LINGER_SECONDS", 0.0)
     memory, _ = open_folder(fast_path)
     with memory:
         must(memory, "create", path=A, text="first")
@@ -33,23 +35,36 @@ def test_what_is_created_lies_in_the_folder(fast_path: Path) -> None:
     assert staged(fast_path) == []
 
 
-@pytest.mark.parametrize("way", ["the next change", "housekeeping", "close", "redaction"])
-def test_what_a_change_replaced_is_let_go_of_soon(fast_path: Path, way: str) -> None:
+@pytest.mark.parametrize("way", ["the next change", "housekeeping", "the next opening", "redaction"])
+def test_what_a_change_replaced_is_let_go_of_soon(
+    fast_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory, _ = open_folder(fast_path)
     with memory:
         must(memory, "create", path=A, text="first")
         must(memory, "create", path=A, text="second")
-        replaced = staged(fast_path)
-        if way == "the next change":
-            must(memory, "create", path=B, text="x")
-        elif way == "housekeeping":
-            memory.maintain()
-        elif way == "redaction":
+        memory.maintain()
+        assert len(staged(fast_path)) == 1, "a program may be on its way to it"
+        if way == "redaction":
             memory.redact([(A, 1)])
-        if way != "close":
+        elif way != "the next opening":
+            monkeypatch.setattr(aside, "LINGER_SECONDS", 0.0)
+            must(memory, "create", path=B, text="x") if way == "the next change" else memory.maintain()
+        if way != "the next opening":
             assert staged(fast_path) == []
+    monkeypatch.setattr(aside, "LINGER_SECONDS", 0.0)
+    open_folder(fast_path)[0].close()
     assert staged(fast_path) == []
-    assert len(replaced) == 1
+
+
+def test_what_was_replaced_takes_little_room(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "LINGER_SECONDS", 1000.0)
+    monkeypatch.setattr(aside, "MOST_BYTES", 10)
+    memory, _ = open_folder(fast_path)
+    with memory:
+        for number in range(10):
+            must(memory, "create", path=A, text=f"text {number}")
+    assert [(fast_path / ".meta/staged" / name).read_text() for name in staged(fast_path)] == ["text 8"]
 
 
 def test_a_file_of_somebody_with_the_name_of_what_was_replaced_stays(fast_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memfs.port.errors import ErrorCode
+from memfs.stores.directory import aside
 from memfs.stores.directory.syncing import Syncing
 from tests.harness import failure, must
 from tests.stores.directory.harness import files_in, open_folder, staged, told
@@ -60,6 +61,7 @@ def test_a_child_that_does_not_have_the_kernels_context_waits_itself(tmp_path: P
 def test_a_sync_that_fails_refuses_the_change(
     fast_path: Path, failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(aside, "LINGER_SECONDS", 0.0)
     memory, store = open_folder(fast_path)
     with memory:
         must(memory, "create", path=A, text="before")
@@ -77,6 +79,7 @@ def test_a_sync_that_fails_refuses_the_change(
             assert failure(memory, "create", path=A, text="after").code is ErrorCode.STORAGE_ERROR
         assert files_in(fast_path) == {"a.md": "before"}
         assert told(store) == history
+        memory.maintain()
         assert staged(fast_path) == []
         must(memory, "create", path=A, text="after")
     assert files_in(fast_path) == {"a.md": "after"}
