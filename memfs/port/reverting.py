@@ -81,8 +81,34 @@ def plan_undo(scope: Scope, steps: Sequence[Step]) -> Change | PortError:
         tuple(put.path for put in puts),
         tuple((move.file.path, move.new_path) for move in moves),
     )
-    change = Change(tuple(removes), tuple(moves), tuple(puts), receipt=receipt)
+    directories = _going_back(scope, moves)
+    change = Change(tuple(removes), tuple(moves), tuple(puts), directories=directories, receipt=receipt)
     return _breaks_a_rule(scope, change) or change
+
+
+def _going_back(scope: Scope, moves: Sequence[Move]) -> tuple[str, ...]:
+    """The topmost directories whose rename is taken back: all that each holds goes to where none is now."""
+    new_paths = {move.file.path: move.new_path for move in moves if move.operation == "renamed"}
+
+    def goes_back(old: str, new: str) -> bool:
+        return (
+            not scope.is_standing(old)
+            and not scope.is_directory(new)
+            and all(
+                new_paths.get(file.path) == new + file.path[len(old) :] for file in scope.files_below(old)
+            )
+        )
+
+    pairs: dict[str, str] = {}
+    for old, new in new_paths.items():
+        while old.rpartition("/")[2] == new.rpartition("/")[2]:
+            old, new = old.rpartition("/")[0], new.rpartition("/")[0]
+            pairs[old] = new
+    found: list[str] = []
+    for old in sorted(pairs):  # what holds a directory comes before it
+        if not any(old.startswith(f"{above}/") for above in found) and goes_back(old, pairs[old]):
+            found.append(old)
+    return tuple(found)
 
 
 def _is_as_left(record: Record, now: File | None) -> bool:

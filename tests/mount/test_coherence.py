@@ -423,3 +423,53 @@ def test_a_program_at_memfs_port_and_the_mount_see_each_other(mount: Mounted, he
         assert port.stdin is not None
         port.stdin.close()
         assert port.wait(30) == 0
+
+
+@pytest.mark.parametrize("store", ["sqlite", "directory"])
+class TestUndo:
+    """Somebody takes back, at another door, what was done with a directory."""
+
+    @pytest.fixture
+    def tree(self, mounting: Mounting, tmp_path: Path, store: str) -> Mounted:
+        mount = mounting(url=f"{store}:{tmp_path / 'kept'}")
+        (mount.path / "d/e").mkdir(parents=True)
+        write(mount.path / "d/a.md", "a")
+        write(mount.path / "d/e/b.md", "b")
+        write(mount.path / "c.md", "c")
+        eventually(lambda: len(mount.memory.snapshot()), 3)
+        return mount
+
+    def test_a_directory_that_was_deleted_is_back(self, tree: Mounted) -> None:
+        before = seen(tree.path)
+        delete(tree, tree.path / "d")
+        eventually(lambda: seen(tree.path), {"c.md": "c"})
+        assert tree.memory.undo().ok
+        eventually(lambda: seen(tree.path), before)
+
+    @pytest.mark.parametrize("door", ["the mount", "elsewhere"])
+    def test_a_directory_that_was_renamed_has_its_name_again(self, tree: Mounted, door: str) -> None:
+        before = seen(tree.path)
+        if door == "the mount":
+            (tree.path / "d").rename(tree.path / "moved")
+        else:
+            rename(tree, tree.path / "d", tree.path / "moved")
+        moved = {"c.md": "c", "moved": None, "moved/a.md": "a", "moved/e": None, "moved/e/b.md": "b"}
+        eventually(lambda: seen(tree.path), moved)
+        assert tree.memory.undo().ok
+        eventually(lambda: seen(tree.path), before)
+
+    def test_a_directory_that_holds_more_than_what_goes_back_stays(self, tree: Mounted) -> None:
+        before = seen(tree.path)
+        rename(tree, tree.path / "c.md", tree.path / "d/c.md")
+        eventually(lambda: "c.md" in seen(tree.path), False)
+        assert tree.memory.undo().ok
+        eventually(lambda: seen(tree.path), before)
+
+
+def seen(directory: Path) -> dict[str, str | None]:
+    """What lies below *directory*, as a program finds it: names, and the texts of files."""
+    return {
+        str(path.relative_to(directory)): None if path.is_dir() else content(path)
+        for path in sorted(directory.rglob("[!.]*"))
+        if ".memfs" not in path.parts
+    }

@@ -24,6 +24,9 @@ So what comes out of a place is kept for ``LINGER_SECONDS`` at least, and then r
 open for writing and its bytes are those that the history has, or that were ours and never counted. Times
 and sizes are not asked: a mapping, a copied time, or a second write within a tick of the clock leaves them
 as they were. Whatever else is found stays in ``.meta/staged``, and is told.
+
+Where the kernel grants no leases (another user's file, a file system over a network), nobody can tell who
+has a file open: what a program writes into it more than that time after its replacement goes with it.
 """
 
 from __future__ import annotations
@@ -76,14 +79,15 @@ class Aside:
         """Have each of *files* go, when it has been aside for long enough, if it holds what is expected."""
         lying: list[tuple[str, _Left]] = []
         for name, expected in files.items():
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # one that is not there, or is looked at when the folder is opened next
                 found = os.stat(name, dir_fd=self._folder.staged, follow_symlinks=False)
                 age = max(0, time.time_ns() - found.st_ctime_ns) / 1e9  # a rename counts as a change
                 lying.append((name, _Left(time.monotonic() - age, found.st_size, expected)))
         with self._lock:
             for name, left in sorted(lying, key=lambda each: each[1].since):
-                self._left[name] = left
-                self._bytes += left.size
+                if name not in self._left:
+                    self._left[name] = left
+                    self._bytes += left.size
 
     def let_go(self, at_once: bool = False) -> None:
         """Remove those whose time has come; all of them *at_once*, where room is lacking or bytes must go."""

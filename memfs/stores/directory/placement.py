@@ -154,11 +154,9 @@ class Placement:
                 raise OvertakenError(place)
             if signature[:3] != staged[:3]:
                 signature = staged  # somebody has written into it since, and that is still to be taken in
-            digest = hashlib.sha256(content).digest()
-            page = page_of(place, put.id, signature, content, digest)
-            pages.append(
-                page._replace(fresh=True)
-            )  # it may have been there for long, for a late writer's sake
+            page = page_of(place, put.id, signature, content, hashlib.sha256(content).digest())
+            # It may have had its place for long, for a late writer's sake.
+            pages.append(page._replace(fresh=True))
         self._pages.put(pages)
 
     def finish(self) -> dict[str, Collection[bytes]]:

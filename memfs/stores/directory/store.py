@@ -326,7 +326,7 @@ class DirectoryStore:
         """Stage, rename, record: all of it, or the folder and the record are as they were.
 
         While the disk takes in the bytes, and then the names, the record is prepared; it counts after both.
-        What the change before this one replaced is removed meanwhile: an unlink may take as long as a sync.
+        What earlier changes replaced is removed meanwhile: an unlink may take as long as a sync.
         """
         ledger, pages = self._ledger, self._pages
         intended = False
