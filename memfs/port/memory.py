@@ -196,13 +196,14 @@ class Memory:
 
         Waits for no writer: it takes neither this memory's lock nor the store's.
         """
-        content = self._cache.get(file)
+        cache = self._cache
+        content = cache.get(file)
         if content is None:
             try:
                 content = self._store.read(file.id, file.content)
             except NotKept as error:
                 raise UnsafeStorage(f"The store lacks the bytes of {file.path}.") from error
-            self._cache.put(file.id, file.content, content)
+            cache.put(file.id, file.content, content)
         return content
 
     def in_the_way(self, path: str) -> PortError | None:
@@ -542,8 +543,11 @@ class Memory:
         self._behind = True
         foreign = store.changes(scope.version)
         if foreign is None:
+            # Where a server has lost commits, their versions are given to others: no bytes are kept, and a
+            # reader that is on its way with old ones puts them where nobody looks any more.
+            self._cache = ContentCache()
             fresh = store.load()
-            commits.append(difference(scope, fresh))
+            commits += difference(scope, fresh)
             with self._changing:
                 self._snapshot = fresh
         else:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memfs import Limits, Policy
+from memfs.port.change import File
 from memfs.port.difference import difference
 from memfs.port.scope import Scope
 from tests.port.planned import Planned, picture
@@ -16,8 +17,8 @@ def copy(scope: Scope) -> Scope:
     return Scope(scope.policy, scope.version, scope.in_write_order())
 
 
-def by_id(scope: Scope) -> dict[int, tuple[str, int, int]]:
-    return {file.id: (file.path, file.size, file.mtime_ns) for file in scope.in_write_order()}
+def by_id(scope: Scope) -> dict[int, File]:
+    return {file.id: file for file in scope.in_write_order()}
 
 
 @given(sessions, st.floats(0, 1))
@@ -29,7 +30,8 @@ def test_the_difference_leads_from_the_old_state_to_the_new(session: Session, pa
             old = copy(planned.scope)
         planned.execute(command)
     new = planned.scope
-    old.apply(difference(old, new))
+    for commit in difference(old, new):
+        old.apply(commit)
     assert by_id(old) == by_id(new)
     assert picture(old)["directories"] == picture(new)["directories"]
     assert (old.version, old.live_bytes) == (new.version, new.live_bytes)
@@ -40,11 +42,17 @@ def test_nothing_changed_makes_no_difference(session: Session) -> None:
     planned = Planned(session.policy)
     for command in session.sent:
         planned.execute(command)
-    change = difference(planned.scope, copy(planned.scope)).change
-    assert (change.removes, change.moves, change.puts, change.policy) == ((), (), (), None)
+    assert difference(planned.scope, copy(planned.scope)) == []
+
+
+def test_other_bytes_under_a_version_that_is_given_again_are_a_difference() -> None:
+    old, new = File(1, "/memories/a.md", 4, 10, 7), File(1, "/memories/a.md", 4, 20, 7)
+    (commit,) = difference(Scope(Policy(), 7, [old]), Scope(Policy(), 7, [new]))
+    assert [(put.id, put.operation, put.mtime_ns) for put in commit.change.puts] == [(1, "modified", 20)]
 
 
 def test_another_policy_is_a_difference() -> None:
     old, new = Scope(Policy(), 3), Scope(Policy(Limits(max_files=9)), 4)
-    old.apply(difference(old, new))
-    assert old.policy == new.policy
+    for commit in difference(old, new):
+        old.apply(commit)
+    assert (old.policy, old.version) == (new.policy, new.version)

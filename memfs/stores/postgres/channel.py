@@ -21,16 +21,19 @@ class Channel:
         self.stores = 0
         self.queue = Queue()
         self.known = 0
+        self.breaks = 0
+        """How often the tables were found to have lost what was known."""
         self.hinted = False
+        self._change: str | None = None  # the one that led to ``known``, where that is known
         self._lock = threading.Lock()
         self._watchers: list[tuple[object, Callable[[], None]]] = []
 
-    def learn(self, version: int, by: object = None) -> None:
-        """The scope is at *version*, at least; by a commit of the store *by*, or found in the tables."""
+    def learn(self, version: int, by: object = None, change: str | None = None) -> None:
+        """The scope is at *version*, at least; by a *change* of the store *by*, or found in the tables."""
         with self._lock:
             if version <= self.known:
                 return
-            self.known = version
+            self.known, self._change = version, change
             due = [notify for who, notify in self._watchers if who is not by]
         for notify in due:
             notify()
@@ -45,14 +48,32 @@ class Channel:
         for notify in due:
             notify()
 
-    def found(self, version: int) -> None:
-        """The tables say *version*; less than what is known where a standby was promoted that had not all."""
-        if version >= self.known:
-            self.learn(version)
-            return
+    def doubt(self) -> None:
+        """A version that somebody knew of is not kept: the tables may have lost it."""
         with self._lock:
-            self.known, self.hinted = version, True
+            self.hinted = True
         self.rouse()
+
+    def found(self, version: int, change: str | None, known: int, by: object = None) -> None:
+        """The tables said that *change* led to *version*, when asked by one to whom *known* was known.
+
+        A standby that was promoted, or a backup, may not have had all: then what is known was lost, and its
+        versions may have been given to other changes.
+        """
+        with self._lock:
+            is_newer = version > self.known
+            if not is_newer:
+                if self.known != known:
+                    return  # a commit was made since they were asked
+                if version == known and self._change in (None, change):
+                    self._change = change
+                    return
+                self.known, self._change = version, change
+                self.breaks += 1
+        if is_newer:
+            self.learn(version, by, change)
+        else:
+            self.rouse()
 
     def rouse(self) -> None:
         """There may have been something to hear, for a while in which nothing was heard."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import sql
 
+from memfs.stores.postgres import rows
 from memfs.stores.postgres.channel import Channel
 from memfs.stores.postgres.connections import Connection, connect
 from memfs.stores.postgres.failures import passes
@@ -164,12 +165,13 @@ class Listener:
         connection.execute(sql.SQL("; ").join(statements))
 
     def _look_at_all(self, connection: Connection, channels: dict[str, Channel]) -> None:
-        by_scope = {channel.scope: channel for channel in channels.values()}
+        asked = {channel.scope: (channel, channel.known) for channel in channels.values()}
         found = connection.execute(
-            "SELECT scope, version FROM memfs.scope WHERE scope = ANY (%s)", (list(by_scope),)
+            "SELECT scope, version, change FROM memfs.scope WHERE scope = ANY (%s)", (list(asked),)
         )
-        for scope, version in found:
-            by_scope[scope].found(version)
+        for scope, version, change in found:
+            channel, known = asked[scope]
+            channel.found(version, rows.change_from(change), known)
         fresh = channels.keys() - self._heard
         self._heard = frozenset(channels)
         for name in fresh:

@@ -117,7 +117,10 @@ def _redact(
         values["named"], values["brought"] = _find(connection, values, named)
         connection.execute(_PUT_REDACTION, values)
         digests |= {digest for (digest,) in connection.execute(_TAKE_OUT, values) if digest is not None}
-    connection.execute("UPDATE memfs.scope SET version = %s WHERE scope = %s", (Int8(version), Int8(scope)))
+    connection.execute(
+        "UPDATE memfs.scope SET version = %s, change = %s WHERE scope = %s",
+        (Int8(version), change, Int8(scope)),
+    )
     same = connection.execute(_SAME, {"scope": Int8(scope), "digests": list(digests)}).fetchall()
     return tuple(map(record_of, same))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 from memfs.port.change import Change
 from memfs.port.errors import OpenError, UnsafeStorage
@@ -67,6 +68,11 @@ def policy_from(recorded: str) -> Policy:
 def policy_to(policy: Policy | None) -> str | None:
     """*policy* as it is recorded."""
     return None if policy is None else json.dumps(policy.to_json())
+
+
+def change_from(recorded: UUID | None) -> str | None:
+    """The id of a change, as its writer gave it; None for one that came from another store."""
+    return None if recorded is None else recorded.hex
 
 
 def text(value: str) -> str:

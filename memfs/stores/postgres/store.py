@@ -7,6 +7,7 @@ knows one that it has made already.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
@@ -18,7 +19,7 @@ import psycopg
 from psycopg.types.numeric import Int8
 
 from memfs.port.change import Change, Commit, File, Origin
-from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.port.errors import NotKept, StoreError, UnsafeStorage
 from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT
 from memfs.port.policy import Policy
@@ -32,7 +33,9 @@ from memfs.stores.postgres.database import Database, enter, leave
 from memfs.stores.postgres.history import History
 from memfs.stores.postgres.redaction import redact
 from memfs.stores.postgres.retention import history_use, prune, retain
-from memfs.stores.recorded import commits_of, last_key, version_of
+from memfs.stores.recorded import commits_of, key_of, last_key, version_of
+
+log = logging.getLogger(__name__)
 
 MOST_CHANGES = 20_000
 """Records after which it is cheaper to load the scope anew."""
@@ -47,12 +50,16 @@ MAINTAIN_SECONDS = 600.0
 _UNSURE = "Whether the last change was made is not known; view what is there when the store is back."
 
 _LOAD = """
-SELECT 0::bigint, policy, version, 0::bigint, 0::bigint, -1::bigint FROM memfs.scope WHERE scope = %(scope)s
-UNION ALL SELECT id, path, size, mtime_ns, content, written FROM memfs.file WHERE scope = %(scope)s
+SELECT 0::bigint, policy, version, 0::bigint, 0::bigint, -1::bigint, change
+FROM memfs.scope WHERE scope = %(scope)s
+UNION ALL SELECT id, path, size, mtime_ns, content, written, NULL FROM memfs.file WHERE scope = %(scope)s
 ORDER BY 6
 """
 _CHANGES = f"""
-SELECT {rows.COLUMNS}, s.version, s.pruned, CASE operation WHEN 'policy' THEN s.policy END
+SELECT {rows.COLUMNS}, s.version, s.pruned, s.change,
+  CASE s.version WHEN {{since}} THEN s.change
+    ELSE (SELECT change FROM memfs.history WHERE scope = {{scope}} AND record = {{at}}) END,
+  CASE operation WHEN 'policy' THEN s.policy END
 FROM memfs.scope AS s
   LEFT JOIN memfs.history AS h ON h.scope = s.scope AND h.scope = {{scope}} AND h.record > {{after}}
 WHERE s.scope = {{scope}} ORDER BY record LIMIT {MOST_CHANGES + 1}
@@ -124,8 +131,8 @@ class PostgresStore:
         self.scope_name = scope_name
         self._database = database
         self._scope, self._part = place
-        self._put = f"SELECT memfs.put_{place.part}({_places(13)})"
-        self._commit = f"SELECT memfs.commit_{place.part}({_places(11)})"
+        self._put = f"SELECT memfs.put_{place.part}({_places(14)})"
+        self._commit = f"SELECT memfs.commit_{place.part}({_places(12)})"
         self._lock = f"BEGIN; SELECT FROM memfs.scope_{place.part} WHERE scope = {place.scope} FOR UPDATE; "
         self._channel = database.open_channel(place.scope)
         self._history = History(self._run, place.scope)
@@ -134,6 +141,8 @@ class PostgresStore:
         self._holder = 0  # the thread that may use it
         self._found: list[Any] | None = None
         self._seen = 0  # the version up to which the memory has been given all changes
+        self._last: str | None = None  # the change that led to it
+        self._breaks = 0
         self._looked = 0.0
         self._overtaken = -QUEUEING_SECONDS
         self._committed = 0
@@ -147,20 +156,24 @@ class PostgresStore:
             with connection.cursor(binary=True) as cursor:
                 return cursor.execute(_LOAD, {"scope": Int8(self._scope)}).fetchall()
 
-        self._before_look()
+        known = self._before_look()
         found = self._run(ask)
         if not found or found[0][5] != -1:
             raise self._removed()
-        _, policy, version, *_ = found[0]
+        _, policy, version, *_, change = found[0]
         files = [File(row[0], row[1], row[2], row[3], version_of(row[4])) for row in found[1:]]
         check_files(files, f"The scope '{self.scope_name}'")
-        self._channel.learn(version, self)
-        self._seen = version
+        self._seen, self._last = version, rows.change_from(change)
+        self._channel.found(version, self._last, known, self)
         return Scope(rows.policy_from(policy), version, files)
 
     def read(self, file_id: int, version: int) -> bytes:
         """The bytes that the memory *file_id* had after the change *version*."""
-        return self._history.read(file_id, version)
+        try:
+            return self._history.read(file_id, version)
+        except NotKept:
+            self._channel.doubt()
+            raise
 
     def acquire(self, wait: bool) -> None:
         """The queue of this process; after it was overtaken, also the lock of the scope's row."""
@@ -185,9 +198,10 @@ class PostgresStore:
 
     def changed(self, version: int) -> bool:
         """Whether the scope may have passed *version*, by what was heard; nothing is asked."""
-        if self._channel.known > version or self._channel.hinted:
+        channel = self._channel
+        if channel.known > version or channel.hinted or channel.breaks != self._breaks:
             return True
-        if self._held is not None or self._database.hears(self._channel):
+        if self._held is not None or self._database.hears(channel):
             return False
         if time.monotonic() - self._looked < TRUSTED_SECONDS:
             return False
@@ -197,30 +211,35 @@ class PostgresStore:
     def changes(self, since: int) -> Sequence[Commit] | None:
         """The commits after *since*, from the history; contents stay where they are."""
         if self._held is not None and self._seen == since and self._found is not None:
-            found, self._found = self._found, None
+            known, found, self._found = self._channel.known, self._found, None
         else:
-            self._before_look()
+            known = self._before_look()
             query = self._changes_after(since)
             found = self._run(lambda connection: connection.execute(query).fetchall())
         if not found:
             raise self._removed()
-        version, pruned, _ = found[0][-3:]
-        self._channel.learn(version, self)
-        if len(found) > MOST_CHANGES or pruned > last_key(since) or version < since:
+        version, pruned, *both, _ = found[0][-5:]
+        change, base = map(rows.change_from, both)
+        self._channel.found(version, change, known, self)
+        if len(found) > MOST_CHANGES or pruned > last_key(since):
+            return None
+        if version < since or (since == self._seen and base != self._last):
+            log.warning("the server has lost changes of the scope %r, which is loaded anew", self.scope_name)
             return None
         policy = next((row[-1] for row in reversed(found) if row[-1] is not None), None)
         records = [row for row in found if row[0] is not None]
         commits = commits_of(records, None if policy is None else rows.policy_from(policy))
         if len(commits) != version - since:
             return None
-        self._seen = version
+        self._seen, self._last = version, change
         return commits
 
     def commit(self, change: Change, expected: int, origin: Origin) -> Commit:
         """One call of the server's function; again, by the same id, where the answer was lost."""
         time_ns, (user, program, pid), reason = origin
         who = (rows.text(user), rows.text(program), str(pid), rows.text(reason))
-        head = (str(self._scope), str(expected), next(self._ids), str(time_ns), *who)
+        change_id = next(self._ids)
+        head = (str(self._scope), str(expected), self._last, change_id, str(time_ns), *who)
         is_save = rows.is_one_save(change)
         statement = self._put if is_save else self._commit
         values = head + (rows.save_of(change) if is_save else rows.entries_of(change))
@@ -241,8 +260,9 @@ class PostgresStore:
             self._overtaken = time.monotonic()
             self._channel.learn(-version, self)
             raise VersionMismatch
-        self._channel.learn(version, self)
-        self._committed = self._seen = version
+        self._channel.learn(version, self, change_id)
+        self._seen, self._last = version, change_id
+        self._committed = version
         return Commit(version, change, origin)
 
     def sync(self) -> None:
@@ -322,9 +342,12 @@ class PostgresStore:
         held = self._held if self._holder == threading.get_ident() else None
         return self._database.run(work, instead=held, unsure=unsure, brief=brief)
 
-    def _before_look(self) -> None:
+    def _before_look(self) -> int:
+        """Note that what was heard is being looked into; the version that is known so far."""
         self._channel.hinted = False  # before: a notice that comes meanwhile must count
+        self._breaks = self._channel.breaks
         self._looked = time.monotonic()
+        return self._channel.known
 
     def _take_lock(self) -> None:
         """Take the lock of the scope's row, in the order of coming: who has it is not overtaken.
@@ -338,15 +361,17 @@ class PostgresStore:
             while cursor.nextset():
                 pass
             self._found = cursor.fetchall()
-            for row in self._found[:1]:
-                self._channel.learn(row[-3], self)
+            for version, _, change, *_ in (row[-5:] for row in self._found[:1]):
+                self._channel.found(version, rows.change_from(change), known, self)
 
-        self._before_look()
+        known = self._before_look()
         self._held = self._database.take(lock)
         self._holder = threading.get_ident()
 
     def _changes_after(self, since: int) -> bytes:
-        return _CHANGES.format(scope=self._scope, after=last_key(since)).encode()
+        return _CHANGES.format(
+            scope=self._scope, since=since, at=key_of(since, 0), after=last_key(since)
+        ).encode()
 
     def _let_go(self) -> None:
         self._let_go_of_lock()

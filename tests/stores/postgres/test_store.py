@@ -207,26 +207,6 @@ def test_the_server_knows_a_change_that_it_has_made_already(
             assert call(connection, second, other_change) == "2"
             memory.prune(Retention(None, 0))
             assert call(connection, first, change) == "1", "its record has gone"
-            change[2] = "0" * 32
+            change[3] = "0" * 32
             assert call(connection, first, change) == "-2", "another change for the same place"
         assert [record.version for record in memory.history()] == [2]
-
-
-def test_a_server_that_lost_commits_is_followed_back(postgres: Server, postgres_url: str, scope: str) -> None:
-    """As after the promotion of a standby that had not all: what is there is the truth."""
-    with open_memory(postgres_url, scope=scope) as memory:
-        watch = memory.watch(lambda: None)
-        must(memory, "create", path=A, text="kept")
-        must(memory, "create", path=B, text="lost")
-        store = store_of(memory)
-        lost = (store._scope, 2 << 24)
-        for table in ("history", "file"):
-            statement = f"DELETE FROM memfs.{table} WHERE scope = %s AND record = %s"
-            postgres.execute(statement, *lost, database="store")
-        postgres.execute(
-            "UPDATE memfs.scope SET version = 1 WHERE scope = %s", store._scope, database="store"
-        )
-        eventually(lambda: texts(memory) == {A: "kept"})
-        must(memory, "create", path=B, text="again")
-        assert texts(memory) == {A: "kept", B: "again"}
-        watch.close()

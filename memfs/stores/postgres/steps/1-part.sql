@@ -25,8 +25,8 @@ BEGIN
   REVOKE INSERT, DELETE ON memfs.scope_{part} FROM PUBLIC;
 END $$;
 
--- What became of a change that was planned on a version which the scope is not at: the version it led to, if it was
--- made before and its answer lost; else minus the scope's version, and NULL where there is no such scope (any more).
+-- What became of a change that was planned on a state which the scope is not in: the version it led to, if it was made
+-- before and its answer lost; else minus the scope's version, and NULL where there is no such scope (any more).
 CREATE FUNCTION memfs.settle_{part}(p_scope bigint, p_expected bigint, p_change uuid) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -47,10 +47,11 @@ BEGIN
   RETURN -v_version;
 END $$;
 
--- One change, if the scope is still at the version it was planned on: the version it led to, or what settle_{part} says.
+-- One change, if the scope is still as it was planned on, at that version and after that change (a server that lost
+-- commits gives their versions to others): the version it led to, or what settle_{part} says.
 CREATE FUNCTION memfs.commit_{part}(
-  p_scope bigint, p_expected bigint, p_change uuid, p_time_ns bigint, p_user text, p_program text, p_pid integer,
-  p_reason text, p_records jsonb, p_contents bytea, p_policy text
+  p_scope bigint, p_expected bigint, p_last uuid, p_change uuid, p_time_ns bigint, p_user text, p_program text,
+  p_pid integer, p_reason text, p_records jsonb, p_contents bytea, p_policy text
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_record bigint := (p_expected + 1) << 24;
@@ -68,8 +69,9 @@ DECLARE
   v_content bytea;
   v_offset integer := 1;
 BEGIN
-  UPDATE memfs.scope_{part} SET version = p_expected + 1, policy = coalesce(p_policy, policy)
-    WHERE scope = p_scope AND version = p_expected;
+  UPDATE memfs.scope_{part}
+    SET version = p_expected + 1, change = p_change, policy = coalesce(p_policy, policy)
+    WHERE scope = p_scope AND version = p_expected AND change IS NOT DISTINCT FROM p_last;
   IF NOT FOUND THEN
     RETURN memfs.settle_{part}(p_scope, p_expected, p_change);
   END IF;
@@ -134,14 +136,15 @@ END $$;
 -- As commit_{part}, for the change that most are: the bytes of one memory, which is new or keeps its id. It is apart
 -- for the sake of its price: each expression of a function costs microseconds anew in every transaction.
 CREATE FUNCTION memfs.put_{part}(
-  p_scope bigint, p_expected bigint, p_change uuid, p_time_ns bigint, p_user text, p_program text, p_pid integer,
-  p_reason text, p_is_new boolean, p_id bigint, p_path text, p_mtime_ns bigint, p_content bytea
+  p_scope bigint, p_expected bigint, p_last uuid, p_change uuid, p_time_ns bigint, p_user text, p_program text,
+  p_pid integer, p_reason text, p_is_new boolean, p_id bigint, p_path text, p_mtime_ns bigint, p_content bytea
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_record bigint := (p_expected + 1) << 24;
   v_previous bigint;
 BEGIN
-  UPDATE memfs.scope_{part} SET version = p_expected + 1 WHERE scope = p_scope AND version = p_expected;
+  UPDATE memfs.scope_{part} SET version = p_expected + 1, change = p_change
+    WHERE scope = p_scope AND version = p_expected AND change IS NOT DISTINCT FROM p_last;
   IF NOT FOUND THEN
     RETURN memfs.settle_{part}(p_scope, p_expected, p_change);
   END IF;

@@ -20,6 +20,7 @@ CREATE TABLE memfs.access (
 CREATE TABLE memfs.scope (
   scope bigint NOT NULL,
   version bigint NOT NULL,
+  change uuid,                              -- the newest one: by it a writer knows the history that it stands on
   pruned bigint NOT NULL DEFAULT 0,         -- records up to this one may be gone
   retained_ns bigint NOT NULL DEFAULT 0,    -- when the history was last cut to what is to be kept
   policy text NOT NULL,
