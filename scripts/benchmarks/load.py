@@ -27,8 +27,6 @@ from tests.stores.postgres.server import Server
 
 MOUNTS, SCOPES_A_MOUNT, THREADS = 10, 100, 4
 SECONDS = 20.0
-CONNECTIONS = 2
-"""Of each of the ten processes, beside the one that listens."""
 AT_MOST = 50.0
 EACH = 0.05
 DATABASE = "writers"
@@ -55,7 +53,7 @@ def load_figures(_work: Path) -> str:
 
 
 def _writers(server: Server) -> str:
-    url = f"{make_store(server, DATABASE)}?memfs_connections={CONNECTIONS}"
+    url = make_store(server, DATABASE)
     names = [f"scope-{number}" for number in range(MOUNTS * SCOPES_A_MOUNT)]
     announce("making scopes")
     for name in names:
