@@ -27,6 +27,8 @@ from tests.stores.postgres.server import Server
 
 MOUNTS, SCOPES_A_MOUNT, THREADS = 10, 100, 4
 SECONDS = 20.0
+WARM = 3.0
+"""Seconds before those that count: each process makes its connections, and the server a process for each."""
 AT_MOST = 50.0
 EACH = 0.05
 DATABASE = "writers"
@@ -59,7 +61,6 @@ def _writers(server: Server) -> str:
     for name in names:
         open_memory(url, scope=name).close()
     announce("the capacity")
-    _write(url, names, 0.0)  # once for the server's caches
     most = _write(url, names, 0.0)
     announce("half of it")
     with _bare_transactions(server) as bare:
@@ -111,7 +112,13 @@ def _write(url: str, names: Sequence[str], rate: float) -> Load:
     for number in range(MOUNTS):
         scopes = list(names[number::MOUNTS])
         orders = Orders(
-            url=url, scopes=scopes, threads=THREADS, seconds=SECONDS, rate=rate / MOUNTS, seed=number
+            url=url,
+            scopes=scopes,
+            threads=THREADS,
+            warm=WARM,
+            seconds=SECONDS,
+            rate=rate / MOUNTS,
+            seed=number,
         )
         started.append(
             subprocess.Popen(

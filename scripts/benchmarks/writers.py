@@ -22,11 +22,15 @@ TEXT = "A line of a note that an agent keeps.\n" * 20
 
 
 class Orders(TypedDict):
-    """What to write, how long, and how often: ``rate`` changes a second in all, 0 for as many as can be."""
+    """What to write, how long, and how often: ``rate`` changes a second in all, 0 for as many as can be.
+
+    What is due within the first ``warm`` seconds does not count: connections are made then.
+    """
 
     url: str
     scopes: list[str]
     threads: int
+    warm: float
     seconds: float
     rate: float
     seed: int
@@ -57,7 +61,8 @@ class Writers:
     def _write(self, number: int, begun: float) -> None:
         """One thread. At a given rate a change counts from when it was due: a queue is part of the answer."""
         chance = random.Random(self._orders["seed"] * 1_000 + number)
-        end, rate = begun + self._orders["seconds"], self._orders["rate"] / self._orders["threads"]
+        first = begun + self._orders["warm"]
+        end, rate = first + self._orders["seconds"], self._orders["rate"] / self._orders["threads"]
         due = begun
         while (now := time.monotonic()) < end:
             if rate:
@@ -68,15 +73,16 @@ class Writers:
                     time.sleep(due - now)
             else:
                 due = now
-            self._change(chance, due)
+            self._change(chance, due, due >= first)
 
-    def _change(self, chance: random.Random, due: float) -> None:
+    def _change(self, chance: random.Random, due: float, counts: bool) -> None:
         memory = chance.choice(self._memories)
         path = f"/memories/note-{chance.randrange(FILES)}.md"
         result = memory.execute(Create(path, f"{chance.random()}\n{TEXT}"))
         taken = (time.monotonic() - due) * 1_000
         with self._lock:
-            self.milliseconds.append(taken)
+            if counts:
+                self.milliseconds.append(taken)
             if result.error is not None:
                 self.failures.append(result.error.message)
 
