@@ -11,7 +11,8 @@ A program that opens the file and writes has the file it opened, whatever become
 - It has closed it before the exchange: inotify, or the look before a change, finds it other than its page.
   If not (the same size within one tick of the clock), the bytes of a ``fresh`` page are compared.
 - It has it open for writing at the exchange, or a writable mapping of it: the kernel refuses a read lease.
-  It is given time to end; what it wrote has the change taken back, and the file its place again.
+  It is given time to end; what it wrote has the change taken back, and the file its place again. That is
+  a version at once, for its program may have read ours meanwhile, and save what it made of that over it.
 - It does not end in that time, and goes on to write: the file is put aside here, and stays as long as
   somebody may write.
 - It opens the file that the change has brought: that is other than its page then, and taken in; or comes
@@ -51,7 +52,7 @@ from memfs.stores.directory.folder import (
 )
 
 LINGER_SECONDS = 1.0
-"""How long a program may be on its way to a file that it has looked up: many times what was ever seen."""
+"""How long a program may be on its way to a file that it has looked up."""
 MOST_BYTES = 64 << 20
 """What may lie aside for that time; of more than that, the earliest goes before it."""
 
