@@ -468,8 +468,10 @@ class TestUndo:
 
 def seen(directory: Path) -> dict[str, str | None]:
     """What lies below *directory*, as a program finds it: names, and the texts of files."""
-    return {
-        str(path.relative_to(directory)): None if path.is_dir() else content(path)
-        for path in sorted(directory.rglob("[!.]*"))
-        if ".memfs" not in path.parts
-    }
+    found: dict[str, str | None] = {}
+    for below, directories, files in os.walk(directory):  # which takes what goes meanwhile for empty
+        directories[:] = [name for name in directories if not name.startswith(".")]
+        found |= {str((Path(below) / name).relative_to(directory)): None for name in directories}
+        for name in files:
+            found[str((Path(below) / name).relative_to(directory))] = content(Path(below) / name)
+    return found
