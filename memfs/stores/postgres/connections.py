@@ -1,7 +1,7 @@
 """Connections to one server: few, shared by all stores of the process, and never waited on for ever.
 
-Ours and not psycopg_pool's: that one keeps threads of its own, which do not survive a fork, and hands out
-connections that nobody knows to be dead.
+Ours and not psycopg_pool's, which was tried (3.3): its threads connect, so who waits for a database that is
+not there is told only of a timeout; who waited for a server got nothing for 20 s after it was back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 3, 
 _SET_UP = """
 SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false),
        set_config('default_transaction_isolation', 'read committed', false),
-       set_config('search_path', 'pg_catalog', false),
+       set_config('search_path', 'pg_catalog', false), set_config('row_security', 'on', false),
+       set_config('statement_timeout', '0', false),
+       CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
+       THEN set_config('transaction_timeout', '0', false) END,
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
                   ELSE current_setting('synchronous_commit') END, false)
@@ -161,6 +164,8 @@ class Pool:
     """At most so many connections; who comes when all are in use waits for one."""
 
     def __init__(self, address: Address) -> None:
+        self.is_abandoned = False
+        """Whether the connections are those of the process that this one was forked from."""
         self._address = address
         self._free: list[Connection] = []
         self._places = threading.BoundedSemaphore(address.connections)
@@ -196,6 +201,8 @@ class Pool:
 
     def give_back(self, connection: Connection) -> None:
         """The end of ``take``. A connection that is broken, or in the middle of something, is closed."""
+        if self.is_abandoned:
+            return
         if not self._closed and connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
             connection.used = time.monotonic()
             self._free.append(connection)

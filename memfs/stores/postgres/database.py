@@ -19,7 +19,7 @@ from memfs.port.errors import StoreError
 from memfs.stores.postgres.address import Address
 from memfs.stores.postgres.channel import Channel
 from memfs.stores.postgres.connections import Connection, Pool
-from memfs.stores.postgres.failures import passes, reason_of, refusal, translated
+from memfs.stores.postgres.failures import NOTHING_DONE, passes, reason_of, refusal, translated
 from memfs.stores.postgres.listener import Listener
 
 Answer = TypeVar("Answer")
@@ -59,25 +59,29 @@ class Database:
         lost, so that there is time for another server. Raises StoreError: when the patience ends, with
         *unsure* if what was sent may have been done.
         """
-        given, sent = instead, False
+        given, in_doubt = instead, False
+
+        def done(connection: Connection, deadline: float) -> Answer:
+            nonlocal in_doubt
+            connection.deadline = self._half_way(deadline) if brief else deadline
+            try:
+                return work(connection)
+            except psycopg.Error as error:
+                in_doubt = in_doubt or error.sqlstate not in NOTHING_DONE
+                raise
 
         def once(deadline: float) -> Answer:
-            nonlocal given, sent
+            nonlocal given
             if given is not None:
                 connection, given = given, None
-                connection.deadline = self._half_way(deadline) if brief else deadline
-                sent = True
-                return work(connection)
+                return done(connection, deadline)
             with self.pool.lease(deadline) as connection:
-                if brief:
-                    connection.deadline = self._half_way(deadline)
-                sent = True
-                answer = work(connection)
+                answer = done(connection, deadline)
                 if not self.server_version:
                     self.server_version = connection.info.parameter_status("server_version") or "?"
                 return answer
 
-        return self._until_patience_ends(once, lambda: unsure if sent else "")
+        return self._until_patience_ends(once, lambda: unsure if in_doubt else "")
 
     def take(self, work: Callable[[Connection], object]) -> Connection:
         """A connection on which a brief *work* was done; to be given back to the pool. Raises StoreError."""
@@ -99,6 +103,8 @@ class Database:
         return min(deadline, max(now + self.address.patience / 2, now + 1))
 
     def _until_patience_ends(self, once: Callable[[float], Answer], unsure: Callable[[], str]) -> Answer:
+        if self.pool.is_abandoned:
+            raise StoreError("This memory was opened before the process forked; open it again.")
         deadline = time.monotonic() + self.address.patience
         pause = FIRST_PAUSE
         while True:
@@ -215,6 +221,8 @@ class Database:
 
     def close(self) -> None:
         """End the connections, and the thread."""
+        if self.pool.is_abandoned:
+            return
         if self._listener is not None:
             self._listener.close()
         self.pool.close()
@@ -225,8 +233,10 @@ _opening = threading.Lock()
 
 
 def _forget() -> None:
-    """A child of a fork has its parent's connections, and none of its threads."""
+    """A child of a fork has its parent's connections, on which it says nothing, and none of its threads."""
     global _opening
+    for database in _open.values():
+        database.pool.is_abandoned = True
     _open.clear()
     _opening = threading.Lock()
 

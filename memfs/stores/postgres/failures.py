@@ -10,11 +10,14 @@ from psycopg import errors
 
 from memfs.port.errors import StoreError, UnsafeStorage
 
-PASSING = frozenset({"25006", "25P03", "53300", "57P01", "57P02", "57P03", "57P05"})
+PASSING = frozenset({"25006", "25P03", "26000", "42P05", "53300", "57P01", "57P02", "57P03", "57P05"})
 """States that pass: a standby before it is promoted, too many clients, a server that starts or ends.
 
-And a connection that was ended because its client held a lock for too long.
+And a connection that was ended because its client held a lock for too long, or whose prepared statements
+are not what we made, as what lies between has given its session to somebody else.
 """
+NOTHING_DONE = frozenset({"25006", "26000", "42P05", "53300", "57P03"})
+"""Those in which a statement was surely not carried out."""
 
 
 def passes(error: psycopg.Error) -> bool:
@@ -33,7 +36,7 @@ def reason_of(error: BaseException) -> str:
         case psycopg.Error(sqlstate="53300"):
             return "it has no connection left"
         case psycopg.Error(sqlstate="25006"):
-            return "it is a standby, which can only be read"
+            return "it takes no changes: a standby, or made read-only"
         case psycopg.Error(sqlstate=str(state)) if state.startswith("57P"):
             return "it was stopped"
         case psycopg.errors.ConnectionTimeout() | TimeoutError():
@@ -51,6 +54,10 @@ _SIGNS = {
     "no such file": "nothing listens on its socket",
     "could not translate host name": "its host name is not known",
     "failed to resolve host": "its host name is not known",
+    "too many c": "it has no connection left",
+    "connection slots are reserved": "it has no connection left",
+    "starting up": "it is starting or stopping",
+    "shutting down": "it is starting or stopping",
     "timeout": "it does not answer",
     "timed out": "it does not answer",
     "no route": "there is no route to it",

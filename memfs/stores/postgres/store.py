@@ -65,8 +65,9 @@ FROM memfs.scope AS s
 WHERE s.scope = {{scope}} ORDER BY record LIMIT {MOST_CHANGES + 1}
 """  # noqa: S608
 _FIND = """
-SELECT d.scope, s.tableoid::regclass::text
-FROM memfs.directory AS d JOIN memfs.scope AS s USING (scope) WHERE d.name = %s
+SELECT d.scope, c.relname
+FROM memfs.directory AS d JOIN memfs.scope AS s USING (scope) JOIN pg_class AS c ON c.oid = s.tableoid
+WHERE d.name = %s
 """
 
 
