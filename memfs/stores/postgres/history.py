@@ -43,13 +43,20 @@ SELECT {_GONE_COLUMNS}
 FROM memfs.gone AS g JOIN memfs.history AS h ON h.scope = %(scope)s AND h.record = g.record
 WHERE g.scope = %(scope)s AND """  # noqa: S608
 
-# From the record of a version back to the one that brought the bytes the memory had then.
+# From the record of a version back to the one that brought the bytes the memory had then. A change may have
+# thousands of records; those of the newest ones of a memory are known.
 _CONTENT = """
 WITH RECURSIVE chain (record, previous, operation, old_path, redacted, content) AS (
-  (SELECT record, previous, operation, old_path, redacted, content FROM memfs.history
-   WHERE scope = %(scope)s AND record BETWEEN %(first)s AND %(last)s AND id = %(id)s
-     AND operation <> 'redacted'
-   ORDER BY record DESC LIMIT 1)
+  SELECT record, previous, operation, old_path, redacted, content FROM memfs.history
+  WHERE scope = %(scope)s AND record = coalesce(
+    (SELECT content FROM memfs.file
+     WHERE scope = %(scope)s AND id = %(id)s AND content BETWEEN %(first)s AND %(last)s),
+    (SELECT record FROM memfs.gone
+     WHERE scope = %(scope)s AND id = %(id)s AND record BETWEEN %(first)s AND %(last)s),
+    (SELECT record FROM memfs.history
+     WHERE scope = %(scope)s AND record BETWEEN %(first)s AND %(last)s AND id = %(id)s
+       AND operation <> 'redacted'
+     ORDER BY record DESC LIMIT 1))
   UNION ALL
   SELECT h.record, h.previous, h.operation, h.old_path, h.redacted, h.content
   FROM chain JOIN memfs.history AS h ON h.scope = %(scope)s AND h.record = chain.previous
@@ -64,9 +71,10 @@ ORDER BY c.record LIMIT 1
 class History:
     """What is recorded of one scope."""
 
-    def __init__(self, run: Run, scope: int) -> None:
-        """*run* is given what to do with a connection."""
+    def __init__(self, run: Run, scope: int, part: int) -> None:
+        """*run* is given what to do with a connection; *part* is that of the tables in which the scope is."""
         self._run = run
+        self._part = part
         self._scope = Int8(scope)
 
     def of_scope(self, newest_first: bool) -> Iterator[Record]:
@@ -148,6 +156,7 @@ class History:
 
     def _select(self, query: str, **values: object) -> list[Any]:
         values["scope"] = self._scope
+        query = rows.on_part(query, self._part)
 
         def ask(connection: Connection) -> list[Any]:
             with connection.cursor(binary=True) as cursor:

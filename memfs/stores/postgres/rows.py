@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import lru_cache
 from uuid import UUID
 
 from memfs.port.change import Change
@@ -14,6 +16,12 @@ COLUMNS = (
     "reason, digest, redacted"
 )
 """Of the history, in the order that ``memfs.stores.recorded`` reads them in."""
+
+
+@lru_cache(maxsize=1024)
+def on_part(query: str, part: int) -> str:
+    """*query* on a part of the tables alone: to plan for all of them takes a new session 20 ms."""
+    return re.sub(r"memfs\.(scope|history|file|gone)\b", rf"\g<0>_{part}", query)
 
 
 def is_one_save(change: Change) -> bool:

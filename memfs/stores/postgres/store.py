@@ -64,11 +64,12 @@ FROM memfs.scope AS s
   LEFT JOIN memfs.history AS h ON h.scope = s.scope AND h.scope = {{scope}} AND h.record > {{after}}
 WHERE s.scope = {{scope}} ORDER BY record LIMIT {MOST_CHANGES + 1}
 """  # noqa: S608
-_FIND = """
-SELECT d.scope, c.relname
-FROM memfs.directory AS d JOIN memfs.scope AS s USING (scope) JOIN pg_class AS c ON c.oid = s.tableoid
-WHERE d.name = %s
-"""
+_FIND = f"""
+SELECT scope, (
+  SELECT part FROM generate_series(0, {schema.PARTS - 1}) AS part
+  WHERE satisfies_hash_partition('memfs.scope'::regclass, {schema.PARTS}, part, scope)
+) FROM memfs.directory WHERE name = %s
+"""  # noqa: S608
 
 
 class Place(NamedTuple):
@@ -104,8 +105,8 @@ def has_scope(url: str, scope_name: str) -> bool:
 def find(connection: Connection, scope_name: str) -> Place | None:
     """Where a scope is, None where this role sees none of the name. Raises StoreError, psycopg.Error."""
     schema.check(connection)
-    found = connection.execute(_FIND, (scope_name,)).fetchone()
-    return None if found is None else Place(found[0], int(found[1].rpartition("_")[2]))
+    found = connection.execute(_FIND.encode(), (scope_name,)).fetchone()
+    return None if found is None else Place(*found)
 
 
 def find_or_make(connection: Connection, scope_name: str, policy: Policy) -> tuple[Place, bool]:
@@ -136,7 +137,7 @@ class PostgresStore:
         self._commit = f"SELECT memfs.commit_{place.part}({_places(12)})"
         self._lock = f"BEGIN; SELECT FROM memfs.scope_{place.part} WHERE scope = {place.scope} FOR UPDATE; "
         self._channel = database.open_channel(place.scope)
-        self._history = History(self._run, place.scope)
+        self._history = History(self._run, *place)
         self._ids = _change_ids()
         self._held: Connection | None = None
         self._holder = 0  # the thread that may use it
@@ -155,8 +156,9 @@ class PostgresStore:
 
         def ask(connection: Connection) -> list[Any]:
             with connection.cursor(binary=True) as cursor:
-                return cursor.execute(_LOAD, {"scope": Int8(self._scope)}).fetchall()
+                return cursor.execute(load.encode(), {"scope": Int8(self._scope)}).fetchall()
 
+        load = rows.on_part(_LOAD, self._part)
         known = self._before_look()
         found = self._run(ask)
         if not found or found[0][5] != -1:
@@ -370,9 +372,11 @@ class PostgresStore:
         self._holder = threading.get_ident()
 
     def _changes_after(self, since: int) -> bytes:
-        return _CHANGES.format(
-            scope=self._scope, since=since, at=key_of(since, 0), after=last_key(since)
-        ).encode()
+        return (
+            rows.on_part(_CHANGES, self._part)
+            .format(scope=self._scope, since=since, at=key_of(since, 0), after=last_key(since))
+            .encode()
+        )
 
     def _let_go(self) -> None:
         self._let_go_of_lock()
