@@ -269,6 +269,15 @@ def canonical_url(url: str | None) -> str:
     return "simple:" if kind == "simple" else f"{kind}:{path}" + (f"?ref={ref}" if ref else "")
 
 
+def hurried(url: str, patience: float) -> str:
+    """*url* for who only looks, and waits at most *patience* seconds for a server. Raises OpenError."""
+    if not names_server(url):
+        return url
+    from memfs.stores.postgres import address
+
+    return address.hurried(url, patience)
+
+
 def _open_store(
     url: str | None, scope: str, policy: Policy, wanted: Mapping[str, Any], relaxed: bool
 ) -> tuple[Store, bool]:

@@ -22,6 +22,8 @@ from memfs.places import expanded, resolve
 from memfs.port.memory import Memory
 
 WATCH_SECONDS = 2.0
+PATIENCE = 2.0
+"""How long to wait for a server that is away."""
 LAST_WRITERS = 3
 _INDENT = 11
 """Where what a row says begins."""
@@ -132,13 +134,14 @@ def _report(mountpoint: str) -> dict[str, Any]:
 
 def _in_store(memory: Known) -> dict[str, Any]:
     """How much the scope holds and may hold, what leaves next, and who wrote last, as the store says."""
-    from memfs.opening import is_there, open_with
+    from memfs.opening import hurried, is_there, open_with
     from memfs.port.errors import OpenError, StoreError
 
     try:
-        if not is_there(memory.store, memory.scope):  # and it is not ours to make
+        store = hurried(memory.store, PATIENCE)
+        if not is_there(store, memory.scope):  # and it is not ours to make
             return {}
-        with open_with(memory.store, memory.scope, {}) as opened:
+        with open_with(store, memory.scope, {}) as opened:
             told = {"last_writers": _last_writers(opened), "report": dict(opened.report())}
             return _use(opened) | _history(opened) | _redaction(opened) | told
     except OpenError as error:

@@ -68,6 +68,14 @@ def address_of(url: str) -> Address:
     )
 
 
+def hurried(url: str, patience: float) -> str:
+    """*url* for who only looks, and waits at most *patience* seconds for a server. Raises OpenError."""
+    address = address_of(url)
+    if address.patience <= patience:
+        return address.url
+    return f"{address.conninfo}{'&' if '?' in address.conninfo else '?'}{OWN}patience={patience:g}"
+
+
 def _number(own: dict[str, str], name: str, default: float, least: float, most: float) -> float:
     text = own.get(OWN + name)
     if text is None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from memfs import OpenError
-from memfs.opening import canonical_url, files_of
+from memfs.opening import canonical_url, files_of, hurried
 from memfs.stores.postgres.address import address_of
 
 
@@ -28,6 +28,20 @@ from memfs.stores.postgres.address import address_of
 def test_a_url_has_one_form(url: str, canonical: str) -> None:
     assert canonical_url(url) == canonical
     assert canonical_url(canonical) == canonical
+
+
+@pytest.mark.parametrize(
+    ("url", "patience"),
+    [
+        ("postgresql://h/d", 2),
+        ("postgresql://h/d?memfs_patience=60&sslmode=require", 2),
+        ("postgresql://h/d?memfs_patience=1&sslmode=require", 1),
+    ],
+)
+def test_who_only_looks_waits_less(url: str, patience: float) -> None:
+    there, looked_at = address_of(url), address_of(hurried(url, 2))
+    assert looked_at.patience == patience
+    assert looked_at.conninfo == there.conninfo
 
 
 def test_what_is_ours_does_not_reach_libpq() -> None:

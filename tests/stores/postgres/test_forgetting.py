@@ -96,7 +96,7 @@ def test_a_redacted_version_is_out_of_the_tables(postgres: Server, memory: Memor
     assert memory.read_version(A, 4) == SECRET.encode()
     memory.redact([(A, 4)])
     found = postgres.execute(
-        "SELECT count(*) FROM memfs.history WHERE convert_from(content, 'UTF8') = %s",
+        "SELECT count(*) FROM memfs.history WHERE content = convert_to(%s, 'UTF8')",
         SECRET,
         database="store",
     )
