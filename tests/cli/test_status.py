@@ -91,6 +91,15 @@ def test_a_memory_that_is_not_mounted_is_shown_with_what_it_holds(shell: Shell, 
     assert not [memory for memory in shown["down"] if memory["name"] == "work"]
 
 
+def test_a_server_that_is_away_holds_nobody_up_for_long(shell: Shell, place: Place) -> None:
+    store = "postgresql://127.0.0.1:1/notes?memfs_patience=50"
+    shell.configure("work", f'store = "{store}"\nmountpoint = "{place.directory}"\n')
+    started = time.monotonic()
+    (down,) = [memory for memory in shell("status", "--json").json["down"] if memory["name"] == "work"]
+    assert time.monotonic() - started < 40
+    assert "has been away for 2 s (it refuses connections)" in down["fault"]
+
+
 def test_a_look_makes_nothing(shell: Shell) -> None:
     shell.configure("work", 'store = "sqlite:~/store"\n')
     shell("status").done()
