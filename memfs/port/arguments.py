@@ -49,7 +49,7 @@ def retention_fault(keep: object) -> str | None:
 
 def author_fault(actor: object) -> str | None:
     """Why the history cannot name *actor* as who made a change, or None."""
-    if not isinstance(actor, Actor) or not isinstance(actor.pid, int):
+    if not isinstance(actor, Actor) or not _is_count(actor.pid) or actor.pid >= 1 << 31:
         return "An actor must be an Actor: a user's name, a program's, and its process id."
     return actor_fault(actor.user) or actor_fault(actor.program)
 

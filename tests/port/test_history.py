@@ -469,6 +469,14 @@ def test_a_value_of_the_wrong_type_is_an_answer(memory: Memory, wrong: Any) -> N
     assert (texts(memory), list(memory.history())) == before
 
 
+@pytest.mark.parametrize("pid", [-1, 1 << 31, True])
+def test_a_process_id_that_no_system_gives_is_refused(memory: Memory, pid: int) -> None:
+    result = memory.execute({"command": "create", "path": A, "text": "1"}, actor=Actor("ann", "test", pid))
+    assert result.error is not None
+    assert result.error.code is ErrorCode.INVALID_ARGUMENT
+    assert texts(memory) == {}
+
+
 def test_the_name_of_an_actor_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OpenError, match="has 256 characters; the longest allowed is 255"):
         open_memory(f"sqlite:{tmp_path}", actor="x" * 256)
