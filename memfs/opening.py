@@ -151,8 +151,12 @@ def receive(url: str, scope: str, policy: Policy) -> Receiver:
 def is_there(url: str, scope: str) -> bool:
     """Whether a store has the scope already; opening it would make it. False where it has it in its process.
 
-    Raises OSError where the store cannot be looked at, and OpenError where it is no store.
+    Raises OSError where the store cannot be looked at, and OpenError where it is no store or where nothing
+    can be called so.
     """
+    fault = scope_name_fault(scope)
+    if fault is not None:
+        raise OpenError(ErrorCode.INVALID_ARGUMENT, fault)
     if names_server(url):
         try:
             return bool(postgres().has_scope(url, scope))
@@ -168,6 +172,8 @@ def is_there(url: str, scope: str) -> bool:
         database.lstat()
     except FileNotFoundError:
         return False
+    except NotADirectoryError:
+        raise _no_directory(path) from None
     return True
 
 
@@ -176,7 +182,7 @@ def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[List
 
     Only those whose names have *like* in them and come after *after*. Makes, migrates and locks nothing.
     Raises OpenError where there is no store of this kind, and for ``simple:``, which has none to list;
-    StoreError where it cannot be looked at.
+    StoreError or OSError where it cannot be looked at.
     """
     if url is not None and names_server(url):
         on_server: Iterator[Listing] = postgres("operating").scopes_in(canonical_url(url), like, after)
@@ -190,8 +196,14 @@ def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[List
     if kind == "git":
         with _needing_pygit2():
             from memfs.stores.git import listing as in_git
-        found = in_git.scopes_in(path, ref)
-    elif kind == "directory":
+        return _sought(in_git.scopes_in(path, ref), like, after)
+    try:
+        os.scandir(path).close()  # a search for names takes what cannot be read for empty
+    except FileNotFoundError:
+        return iter(())
+    except NotADirectoryError:
+        raise _no_directory(path) from None
+    if kind == "directory":
         from memfs.stores.directory import listing as in_directory
 
         found = in_directory.scopes_in(path)
@@ -199,7 +211,7 @@ def scopes_of(url: str | None, like: str = "", after: str = "") -> Iterator[List
         from memfs.stores.sqlite import listing as in_sqlite
 
         found = in_sqlite.scopes_in(path)
-    return (each for each in found if isinstance(each, Unlisted) or (like in each.name and each.name > after))
+    return _sought(found, like, after)
 
 
 def files_of(url: str, scope: str) -> list[Path]:
@@ -313,6 +325,16 @@ def _has_reference(path: Path, ref: str | None, scope: str) -> bool:
         return Repository(path).target(ref or ref_of(scope)) is not None
     except StoreError as error:
         raise OpenError(error.code, error.message) from error
+
+
+def _sought(found: Iterator[Listing], like: str, after: str) -> Iterator[Listing]:
+    return (each for each in found if isinstance(each, Unlisted) or (like in each.name and each.name > after))
+
+
+def _no_directory(path: Path) -> OpenError:
+    return OpenError(
+        ErrorCode.STORAGE_ERROR, f"{path} is no directory; name one, or a place where nothing is yet."
+    )
 
 
 def _refuse_place(path: Path) -> None:

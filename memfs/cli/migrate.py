@@ -10,8 +10,12 @@ from contextlib import closing
 from memfs.cli.complaint import Complaint, Status
 from memfs.opening import canonical_url, is_there, open_store, receive, scopes_of
 from memfs.port.errors import ErrorCode, OpenError, StoreError
-from memfs.port.listing import Listed
+from memfs.port.listing import Listed, Unlisted
+from memfs.port.store import Store
 from memfs.transfer.migrate import Migrated, already_there, migrate
+
+_STATUSES = {ErrorCode.CONFLICT: Status.REFUSED, ErrorCode.INVALID_ARGUMENT: Status.USAGE}
+"""Of what keeps a scope from coming; anything else is the store's."""
 
 
 def run(options: Namespace) -> int:
@@ -19,29 +23,49 @@ def run(options: Namespace) -> int:
     if options.other is None:
         raise Complaint("Name two stores: the one to take from, and the one to take into.", Status.USAGE)
     source, target = canonical_url(options.url), canonical_url(options.other)
-    names = options.scope or [each.name for each in scopes_of(source) if isinstance(each, Listed)]
-    if not names:
+    names, faults = _chosen(source, options.scope)
+    for fault in faults:
+        print(f"memfs: {fault}", file=sys.stderr)
+    if not (names or faults):
         raise Complaint(f"There is no scope in {source}.")
     if options.to_scope is not None and len(names) > 1:
         raise Complaint("--to-scope names one scope; name the one to take with --scope.", Status.USAGE)
-    status = Status.DONE
+    status = Status.STORE_FAILED if faults else Status.DONE
     for name in names:
-        new_name = options.to_scope or name
+        new_name = name if options.to_scope is None else options.to_scope
         if (source, name) == (target, new_name):
             raise Complaint("The two stores are one and the same; name another, or --to-scope.", Status.USAGE)
         try:
             done = _migrate(source, name, target, new_name)
         except StoreError as error:
             print(f"memfs: {name}: {error.message}", file=sys.stderr)
-            failed = error.code != ErrorCode.CONFLICT
-            status = status or (Status.STORE_FAILED if failed else Status.REFUSED)
+            status = status or _STATUSES.get(error.code, Status.STORE_FAILED)
         else:
             print(json.dumps(_to_wire(new_name, done)) if options.json else _told(new_name, done), flush=True)
     return status
 
 
+def _chosen(source: str, named: list[str] | None) -> tuple[list[str], list[str]]:
+    """The scopes to take, each once, and what lies among them that cannot be taken: a sentence each."""
+    if named:
+        return list(dict.fromkeys(named)), []
+    found = list(scopes_of(source))
+    names = [each.name for each in found if isinstance(each, Listed)]
+    return names, [each.fault for each in found if isinstance(each, Unlisted)]
+
+
+def _opened(source: str, name: str) -> Store:
+    """A scope of the source. Raises StoreError for one that cannot be taken while others can."""
+    try:
+        return open_store(source, name)
+    except OpenError as error:
+        if error.error.code == ErrorCode.STORAGE_ERROR:  # the store is away or full, and so for the others
+            raise
+        raise StoreError(error.error.message, error.error.code) from error
+
+
 def _migrate(source: str, name: str, target: str, new_name: str) -> Migrated:
-    with closing(open_store(source, name)) as store:
+    with closing(_opened(source, name)) as store:
         if is_there(target, new_name):
             with closing(open_store(target, new_name)) as there:
                 return already_there(store, there)

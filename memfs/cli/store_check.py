@@ -26,7 +26,9 @@ def run(options: Namespace) -> int:
     for fault in faults:
         print(json.dumps({"fault": fault}) if options.json else painted(on_one_line(fault), RED))
     is_well = not faults
+    some = False
     for scope in _chosen(store, options.scope):
+        some = True
         with Progress(f"checking '{scope}'", len(INTEGRITY)) as progress:
             found = ask(INTEGRITY, Subject(Known(scope, "", store, scope)), progress)
         is_well &= all(finding.level is not Level.BROKEN for _, finding in found)
@@ -35,6 +37,8 @@ def run(options: Namespace) -> int:
             print(json.dumps({"scope": scope, "findings": told}), flush=True)
         else:
             print("\n".join(_told(scope, [finding for _, finding in found])), flush=True)
+    if not (some or faults):
+        raise Complaint(f"There is no scope in {store}.")
     return Status.DONE if is_well else Status.REFUSED
 
 

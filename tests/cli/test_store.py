@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import pytest
 
 from memfs import open_memory
@@ -63,6 +67,48 @@ def test_what_makes_no_sense_is_refused(shell: Shell, url: str) -> None:
     assert "for migrate and grant" in shell("store", "check", url, other).refusal(2)
     assert "permissions of its files" in shell("store", "grant", url, "ada", "--all").refusal(2)
     assert "needs nothing" in shell("store", "init", other).done()
+
+
+def test_what_cannot_be_read_is_named_and_the_others_come(shell: Shell, url: str) -> None:
+    """One is no database any more, another has lost a page that only a load looks at."""
+    store = shell.home / "store"
+    (store / ("f" * 32 + ".db")).write_text("something else")
+    with closing(apsw.Connection(str(_database_of(store, "home")))) as connection:
+        connection.execute("UPDATE file SET path = '/elsewhere'")
+    done = shell("store", "migrate", url, f"sqlite:{shell.home}/other")
+    assert done.status == 3
+    assert done.out.startswith("work is there: ")
+    unread, damaged = done.err.splitlines()
+    assert "is damaged or no database of memfs" in unread
+    assert damaged.startswith("memfs: home: ")
+
+
+def test_a_scope_that_is_named_twice_comes_once(shell: Shell, url: str) -> None:
+    done = shell("store", "migrate", url, f"sqlite:{shell.home}/o", "--scope", "work", "--scope", "work")
+    assert len(done.done().splitlines()) == 1
+
+
+def test_a_name_that_no_scope_can_have_is_refused(shell: Shell, url: str) -> None:
+    other = f"sqlite:{shell.home}/other"
+    blank = shell("store", "migrate", url, other, "--scope", "work", "--to-scope", "")
+    assert "must not be blank" in blank.refusal(2)
+    for action in (["migrate", url, other], ["check", url]):
+        assert "complete Unicode" in shell("store", *action, "--scope", "\udcff").refusal(2)
+
+
+def test_a_place_that_is_no_store_is_not_taken_for_an_empty_one(shell: Shell, url: str) -> None:
+    (shell.home / "file").write_text("")
+    for kind in ("sqlite", "directory"):
+        file = f"{kind}:{shell.home}/file"
+        asked = ["status", file], ["check", file], ["migrate", file, url], ["migrate", url, file]
+        for arguments in asked:
+            assert "file is no directory; name one" in shell("store", *arguments).refusal(3)
+    for kind in KINDS:
+        assert "no scope in" in shell("store", "check", f"{kind}:{shell.home}/nothing").refusal(1)
+
+
+def _database_of(store: Path, scope: str) -> Path:
+    return store / (hashlib.sha256(scope.encode()).hexdigest()[:32] + ".db")
 
 
 def test_a_migration_shows_a_bar_on_a_terminal_only(shell: Shell, url: str) -> None:
