@@ -46,6 +46,7 @@ _TOTALS = """
 SELECT (SELECT count(*) FROM memfs.directory WHERE left(name, 1) <> chr(1)), count(*),
   coalesce(sum(size), 0)::bigint
 FROM memfs.file
+WHERE scope NOT IN (SELECT scope FROM memfs.directory WHERE left(name, 1) = chr(1))
 """
 _OLDEST = """
 SELECT min(o.time_ns) FROM memfs.scope AS s, LATERAL (

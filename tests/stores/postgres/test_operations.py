@@ -14,6 +14,7 @@ import pytest
 
 from memfs import open_memory
 from memfs.port.errors import OpenError
+from memfs.transfer.migrate import migrate
 from tests.cli.conftest import Shell, eventually
 from tests.harness import must, texts
 from tests.stores.postgres.server import Server
@@ -175,6 +176,19 @@ def test_a_kill_in_the_middle_is_gone_on_from(url: str, tmp_path: Path, shell: S
     done = moved(first, url)
     assert (done.changes, done.copied) == (200, 140)
     assert everything(url) == everything(first)
+
+
+def test_status_counts_nothing_of_a_scope_that_is_on_its_way(
+    url: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = f"sqlite:{shell.home}/source"
+    with open_memory(source) as memory:
+        must(memory, "create", path=A, text="four")
+    with on_the_way(source, url) as (store, receiver):
+        monkeypatch.setattr(receiver, "publish", lambda: None)
+        migrate(store, receiver)
+    found = json.loads(shell("store", "status", url, "--json").done())
+    assert (found["scopes"], found["files"], found["bytes"]) == (0, 0, 0)
 
 
 def test_status_tells_of_the_server(url: str, shell: Shell) -> None:
