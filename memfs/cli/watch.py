@@ -16,11 +16,11 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 
-from memfs.cli.choose import choose_with_rules, port_path
-from memfs.cli.complaint import Complaint
+from memfs.cli.choose import Chosen, choose_with_rules, port_path
+from memfs.cli.complaint import Complaint, Status
 from memfs.cli.recordlines import line_of
 from memfs.cli.streams import write
-from memfs.opening import open_with
+from memfs.opening import files_of, is_there, open_with
 from memfs.port.errors import StoreError, UnsafeStorage
 from memfs.port.memory import Memory
 from memfs.port.names import ROOT, path_error
@@ -28,6 +28,8 @@ from memfs.port.store import Record
 
 RETRY_SECONDS = (0.2, 1.0, 2.0, 5.0)
 """Between two looks at a store that fails; the last one stays."""
+LOOK_SECONDS = 10.0
+"""After which it looks without having been told: who removes a store gives no notice of that."""
 _OUTPUT = 1
 
 
@@ -49,7 +51,8 @@ def run(options: Namespace) -> int:
                 for record in _patiently(changes, bell):
                     if _is_at(record, path):
                         write(line_of(record, options.json))
-                bell.wait()
+                if not bell.wait(LOOK_SECONDS):
+                    _check_there(chosen)
         finally:
             watch.close()
 
@@ -93,7 +96,7 @@ class _Changes:
 
 
 class _Bell:
-    """Rung by the store's thread; waited for without a look at anything in between."""
+    """Rung by the store's thread; whoever waits for it looks at nothing in between."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -106,13 +109,26 @@ class _Bell:
         with suppress(BlockingIOError):  # it is full, so it is heard anyway
             os.write(self._writer, b"!")
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Wait to be rung, at most so long. Raises BrokenPipeError where nobody reads the output any more."""
-        ready = dict(self._poll.poll(None if seconds is None else seconds * 1000))
+    def wait(self, seconds: float) -> bool:
+        """Wait to be rung, at most so long; whether it was.
+
+        Raises BrokenPipeError where nobody reads the output any more.
+        """
+        ready = dict(self._poll.poll(seconds * 1000))
         if _OUTPUT in ready:
             raise BrokenPipeError
         with suppress(BlockingIOError):
             os.read(self._reader, 1 << 16)
+        return bool(ready)
+
+
+def _check_there(chosen: Chosen) -> None:
+    """Raise Complaint where the files of the scope are gone; a server is asked by whoever waits for it."""
+    if files_of(chosen.store, chosen.scope) and not is_there(chosen.store, chosen.scope):
+        raise Complaint(
+            f"The scope '{chosen.scope}' is no longer in {chosen.store}; put the store back and watch again.",
+            Status.STORE_FAILED,
+        )
 
 
 def _patiently(changes: _Changes, bell: _Bell) -> Sequence[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -163,3 +164,17 @@ def _switches(pid: int) -> list[str]:
         for line in status.read_text().splitlines()
         if "ctxt_switches" in line
     ]
+
+
+@pytest.mark.slow
+def test_it_ends_when_the_store_is_removed(shell: Shell) -> None:
+    url = f"sqlite:{shell.home}/store"
+    with open_memory(url) as memory:
+        must(memory, "create", path="/memories/a.md", text="one")
+    with watching(shell, "--store", url, "--since", "0") as process:
+        assert told(records(process, 1)) == [(1, "created", "a.md")], "it has begun"
+        shutil.rmtree(shell.home / "store")
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert b"is no longer in" in error
+    assert not (shell.home / "store").exists()
