@@ -227,7 +227,9 @@ def test_a_mount_neither_covers_nor_holds_its_own_data(shell: Shell, place: Plac
     assert "inside the memfs mount" in shell("mount", str(other), "--store", f"sqlite:{directory}/s").refusal(
         73
     )
-    assert "inside the memfs mount" in shell("view", "--store", f"sqlite:{directory}/s").refusal(2)
+    assert "inside the memfs mount" in shell(
+        "create", "a.md", "x", "--store", f"sqlite:{directory}/s"
+    ).refusal(2)
     assert not other.exists()
 
 
