@@ -81,7 +81,7 @@ def _migrate(source: str, name: str, target: str, new_name: str) -> Migrated:
 
 def _told(name: str, done: Migrated) -> str:
     how = "is there" if done.copied == done.changes else f"is there, {done.copied:,} changes copied now"
-    if not done.copied:
+    if done.was_there:
         how = "was there already, the same"
     size = f"version {done.version:,}, {done.changes:,} changes, {done.files:,} files"
     lines = [f"{name} {how}: {size}, compared (sha256 {done.digest[:16]})."]

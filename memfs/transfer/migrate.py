@@ -29,7 +29,7 @@ class Migrated(NamedTuple):
     """What became of one scope: all its changes and files, how many were copied by this call, and a digest.
 
     ``digest`` is a SHA-256 over all records, in hexadecimal; ``begun`` and ``dropped`` are those of
-    :class:`~memfs.port.receiving.Kept`.
+    :class:`~memfs.port.receiving.Kept`. ``was_there`` says that it had its name before.
     """
 
     changes: int
@@ -39,6 +39,7 @@ class Migrated(NamedTuple):
     digest: str
     begun: int
     dropped: int
+    was_there: bool = False
 
 
 def migrate(source: Store, receiver: Receiver) -> Migrated:
@@ -67,7 +68,7 @@ def already_there(source: Store, target: Store) -> Migrated:
             "Name another with --to-scope.",
             ErrorCode.CONFLICT,
         )
-    return _told(scope, history, 0)
+    return _told(scope, history, 0)._replace(was_there=True)
 
 
 @contextmanager

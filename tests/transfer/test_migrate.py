@@ -258,7 +258,7 @@ def test_a_scope_that_is_there_is_left_as_it_is(source: str, tmp_path: Path, kin
     target = f"{kind}:{tmp_path / 'target'}"
     moved(source, target)
     with closing(open_store(source, "default")) as store, closing(open_store(target, "default")) as there:
-        assert already_there(store, there).copied == 0
+        assert already_there(store, there).was_there
     with open_memory(target) as memory:
         must(memory, "create", path=A, text="gone on")
     before = everything(target)
@@ -306,6 +306,21 @@ def test_a_history_that_a_clone_does_not_have_begins_with_what_is_there(tmp_path
             (3, "renamed", C),
             (1, "created", A),
         ]
+
+
+def test_a_copy_that_lacks_only_its_name_is_not_said_to_have_had_it(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    target = f"sqlite:{tmp_path}/target"
+    with on_the_way(source, target, "default") as (store, receiver):
+        monkeypatch.setattr(receiver, "publish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(store, receiver)
+    done = moved(source, target)
+    assert (done.copied, done.was_there) == (0, False)
 
 
 KILLED = """
