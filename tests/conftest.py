@@ -36,7 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
         quick = config.option.markexpr == "not slow" or not (ON_CI or config.option.markexpr)
         settings.load_profile("quick" if quick else "thorough")
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's is inherited, and a daemon honours it
+    # What is ignored stays ignored in the programs that are started: nohup ignores the first, a shell without
+    # job control the other two in what it starts in the background.
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     home = Path(tempfile.mkdtemp(prefix="memfs-home-"))
     config.stash[HOME] = home
     config.stash[ENVIRONMENT] = dict(os.environ)
