@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
@@ -42,17 +43,17 @@ def run(options: Namespace) -> int:
     error = path_error(path)
     if error is not None:
         raise Complaint(error.message)
-    bell = _Bell()
+    bell, place = _Bell(), _Place(chosen)
     with open_with(chosen.store, chosen.scope, rules, actor="memfs") as memory:
         changes = _Changes(memory, options.since)
         watch = memory.watch(bell.ring)
         try:
             while True:
-                for record in _patiently(changes, bell):
+                for record in _patiently(changes, bell, place):
                     if _is_at(record, path):
                         write(line_of(record, options.json))
-                if not bell.wait(LOOK_SECONDS):
-                    _check_there(chosen)
+                bell.wait(LOOK_SECONDS)
+                place.check()
         finally:
             watch.close()
 
@@ -109,29 +110,38 @@ class _Bell:
         with suppress(BlockingIOError):  # it is full, so it is heard anyway
             os.write(self._writer, b"!")
 
-    def wait(self, seconds: float) -> bool:
-        """Wait to be rung, at most so long; whether it was.
-
-        Raises BrokenPipeError where nobody reads the output any more.
-        """
+    def wait(self, seconds: float) -> None:
+        """Wait to be rung, at most so long. Raises BrokenPipeError where nobody reads the output any more."""
         ready = dict(self._poll.poll(seconds * 1000))
         if _OUTPUT in ready:
             raise BrokenPipeError
         with suppress(BlockingIOError):
             os.read(self._reader, 1 << 16)
-        return bool(ready)
 
 
-def _check_there(chosen: Chosen) -> None:
-    """Raise Complaint where the files of the scope are gone; a server is asked by whoever waits for it."""
-    if files_of(chosen.store, chosen.scope) and not is_there(chosen.store, chosen.scope):
-        raise Complaint(
-            f"The scope '{chosen.scope}' is no longer in {chosen.store}; put the store back and watch again.",
-            Status.STORE_FAILED,
-        )
+class _Place:
+    """Where the scope's files are; a server is asked by whoever waits for it."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen = chosen
+        self._has_files = bool(files_of(chosen.store, chosen.scope))
+        self._looked = time.monotonic()
+
+    def check(self) -> None:
+        """Raise Complaint where they are gone; looks only now and then, however often it is asked."""
+        now = time.monotonic()
+        if not self._has_files or now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        store, scope = self._chosen
+        if not is_there(store, scope):
+            raise Complaint(
+                f"The scope '{scope}' is no longer in {store}; put the store back and watch again.",
+                Status.STORE_FAILED,
+            )
 
 
-def _patiently(changes: _Changes, bell: _Bell) -> Sequence[Record]:
+def _patiently(changes: _Changes, bell: _Bell, place: _Place) -> Sequence[Record]:
     """What is new, also from a store that fails for a while: it is said once, and asked again."""
     for number in count():
         try:
@@ -142,6 +152,7 @@ def _patiently(changes: _Changes, bell: _Bell) -> Sequence[Record]:
             if number == 0:
                 _say(f"{error.message} Waiting for the store to come back.")
             bell.wait(RETRY_SECONDS[min(number, len(RETRY_SECONDS) - 1)])
+            place.check()
         else:
             if number:
                 _say("The store is back.")

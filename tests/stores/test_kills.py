@@ -48,7 +48,9 @@ def survivors(
     for writer in writers:
         writer.kill()
     for writer in writers:
-        output, _ = writer.communicate(timeout=60)
+        assert writer.stdout is not None
+        with writer:  # by the same reader as the first line: it has the beginning of another
+            output = writer.stdout.read()
         # The last line may be cut off: it was not told then.
         acknowledged += [line.strip() for line in output.splitlines(keepends=True) if line.endswith("\n")]
     return acknowledged
