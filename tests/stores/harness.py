@@ -139,6 +139,18 @@ def start_python(code: str, *arguments: str, **options: Any) -> subprocess.Popen
     )
 
 
+def rest_of(process: subprocess.Popen[str]) -> list[str]:
+    """The whole lines that *process* has printed since the last that was read, once it has ended.
+
+    By the reader that had the first ones, which may have the beginning of another. A last line that was cut
+    off was not told.
+    """
+    assert process.stdout is not None
+    with process:
+        lines = list(process.stdout)
+    return [line.strip() for line in lines if line.endswith("\n")]
+
+
 def run_python(code: str, *arguments: str) -> str:
     """The output of *code* in a fresh interpreter, which must end well."""
     with start_python(code, *arguments) as process:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import must, texts
-from tests.stores.harness import DATABASES, ENDLESS, damage_of, files_of, open_pair, start_python
+from tests.stores.harness import DATABASES, ENDLESS, damage_of, files_of, open_pair, rest_of, start_python
 
 ROUNDS = 50
 
@@ -48,11 +48,7 @@ def survivors(
     for writer in writers:
         writer.kill()
     for writer in writers:
-        assert writer.stdout is not None
-        with writer:  # by the same reader as the first line: it has the beginning of another
-            output = writer.stdout.read()
-        # The last line may be cut off: it was not told then.
-        acknowledged += [line.strip() for line in output.splitlines(keepends=True) if line.endswith("\n")]
+        acknowledged += rest_of(writer)
     return acknowledged
 
 

@@ -22,7 +22,7 @@ import pytest
 from memfs.opening import open_with
 from tests.harness import must, texts
 from tests.stores.git.harness import damage_of as git_damage_of
-from tests.stores.harness import DURABLE, ENDLESS, SCOPE, damage_of, files_of, start_python
+from tests.stores.harness import DURABLE, ENDLESS, SCOPE, damage_of, files_of, rest_of, start_python
 
 ROUNDS = 12
 MEBIBYTES = 48
@@ -103,8 +103,7 @@ def test_what_was_promised_survives_a_power_cut(image: Path, tmp_path: Path, kin
                 os.waitid(os.P_PID, writer.pid, os.WSTOPPED)
                 subprocess.run(["cp", "--sparse=always", image, after], check=True)
                 writer.kill()
-                output, _ = writer.communicate()
-        expected += [line.strip() for line in output.splitlines(keepends=True) if line.endswith("\n")]
+                expected += rest_of(writer)
         with mounted(after, tmp_path / "found"):
             directory = tmp_path / "found" / "store"
             assert not damage_in(kind, directory)

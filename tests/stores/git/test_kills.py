@@ -13,7 +13,7 @@ from memfs.port.errors import ErrorCode
 from memfs.stores.git import reference
 from tests.harness import failure, must, texts
 from tests.stores.git.harness import REF, damage_of, git, open_pair
-from tests.stores.harness import ENDLESS, start_python
+from tests.stores.harness import ENDLESS, rest_of, start_python
 
 A, B = "/memories/a.md", "/memories/b.md"
 ROUNDS = 30
@@ -69,8 +69,7 @@ def test_what_was_acknowledged_survives_a_kill(repository: Path, writers: int) -
         for process in processes:
             process.kill()
         for process in processes:
-            output, _ = process.communicate(timeout=60)
-            expected.update(line.strip() for line in output.splitlines(keepends=True) if line.endswith("\n"))
+            expected.update(rest_of(process))
         with open_pair(repository)[0] as memory:
             must(memory, "create", path="/memories/after.md", text=str(number))
             assert all(path in texts(memory, path.rpartition("/")[0]) for path in expected)
