@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memfs.port.change import Origin
-from memfs.port.errors import ErrorCode, OpenError, StoreError
+from memfs.port.errors import ErrorCode, StoreError
 from memfs.port.policy import Policy
 from memfs.port.receiving import Received
 from memfs.port.scope import Scope
@@ -36,12 +36,7 @@ def receive_git(path: Path, ref: str | None, scope_name: str, policy: Policy) ->
     """
     repository = find_or_make(path)
     name = ref or ref_of(scope_name)
-    work_tree = repository.checked_out(name)
-    if work_tree is not None:
-        raise OpenError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The branch {name} is checked out in {work_tree}; leave ref= out, or name another one.",
-        )
+    repository.refuse_checked_out(name)
     return GitReceiver(repository, name, scope_name, policy)
 
 

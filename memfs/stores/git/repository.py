@@ -17,7 +17,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ObjectType, RepositoryOpenFlag
 
-from memfs.port.errors import StoreError, UnsafeStorage
+from memfs.port.errors import ErrorCode, OpenError, StoreError, UnsafeStorage
 from memfs.stores.git.objects import Tree, parse_tree, sync
 
 OWN = "made-by-memfs"
@@ -101,16 +101,20 @@ class Repository:
         with self._lock, storage_errors(self.path):
             return oid == ancestor or bool(self._opened.descendant_of(oid, ancestor))
 
-    def checked_out(self, name: str) -> Path | None:
-        """The work tree that has the branch *name* checked out, or None."""
+    def refuse_checked_out(self, name: str) -> None:
+        """Raise OpenError for a branch that a work tree has checked out: no scope may stand on it."""
         heads = [self.common / "HEAD", *self.common.glob("worktrees/*/HEAD")]
         for head in heads:
             try:
-                if head.read_text(errors="replace").strip() == f"ref: {name}":
-                    return head.parent
+                is_out = head.read_text(errors="replace").strip() == f"ref: {name}"
             except OSError:
                 continue
-        return None
+            if is_out:
+                raise OpenError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"The branch {name} is checked out in {head.parent}; "
+                    "leave ref= out, or name another one.",
+                )
 
 
 def find_or_make(path: Path) -> Repository:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memfs.port.change import Actor, Change, Commit, Origin
-from memfs.port.errors import ErrorCode, NotKept, OpenError, StoreError, UnsafeStorage
+from memfs.port.errors import NotKept, StoreError, UnsafeStorage
 from memfs.port.keeping import HistoryUse, Redaction, Retention
 from memfs.port.names import ROOT
 from memfs.port.policy import Policy
@@ -52,12 +52,7 @@ def open_git(path: Path, ref: str | None, scope_name: str, policy: Policy) -> tu
     """
     repository = find_or_make(path)
     name = ref or ref_of(scope_name)
-    work_tree = repository.checked_out(name)
-    if work_tree is not None:
-        raise OpenError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The branch {name} is checked out in {work_tree}; leave ref= out, or name another one.",
-        )
+    repository.refuse_checked_out(name)
     store = GitStore(repository, name, scope_name)
     try:
         return store, store.ensure(policy)
