@@ -5,8 +5,9 @@ A record's key is its version, and its place in that version's change. A row is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar, get_args
 
 from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, PutOperation, Remove
 from memfs.port.errors import UnsafeStorage
@@ -21,6 +22,11 @@ COLUMNS = (
     "record, operation, id, path, old_path, directory, size, time_ns, mtime_ns, joins, user, program, pid, "
     "reason, digest, redacted"
 )
+
+FIRST_BATCH, BATCH = 16, 512
+"""Records in the first batch, for those who want the newest few, and in each one after it."""
+
+Place = TypeVar("Place")
 
 
 def key_of(version: int, ordinal: int) -> int:
@@ -103,4 +109,33 @@ def record_of(row: Sequence[Any]) -> Record:
         None if digest is None else digest.hex(),
         reason,
         row[15] is not None,
+    )
+
+
+def in_batches(
+    ask: Callable[[Place, int], Sequence[Sequence[Any]]],
+    at: Place | None,
+    after: Callable[[Sequence[Any]], Place | None],
+) -> Iterator[Record]:
+    """The records of the rows that *ask* finds from a place on, so many at a time, as they are consumed.
+
+    *after* says where to go on after a row: None where nothing follows.
+    """
+    size = FIRST_BATCH
+    while at is not None:
+        batch = ask(at, size)
+        yield from map(record_of, batch)
+        if len(batch) < size:
+            return
+        at, size = after(batch[-1]), BATCH
+
+
+def redacted_sentence(version: int, told: tuple[int, str, str] | None) -> str:
+    """Why *version* is not kept; *told* is when (nanoseconds since the epoch), by whom, with what program."""
+    if told is None:
+        return f"Version {version} was redacted."
+    time_ns, user, program = told
+    who = " with ".join(filter(None, (user, program))) or "somebody"
+    return (
+        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
     )

@@ -6,7 +6,6 @@ A batch at a time, each a statement of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from psycopg.types.numeric import Int8
@@ -15,12 +14,9 @@ from memfs.port.errors import NotKept, UnsafeStorage
 from memfs.port.store import Record
 from memfs.stores.postgres import rows
 from memfs.stores.postgres.connections import Connection
-from memfs.stores.recorded import PUTS, key_of, last_key, record_of
+from memfs.stores.recorded import PUTS, in_batches, key_of, last_key, record_of, redacted_sentence
 
 Run: TypeAlias = Callable[[Callable[[Connection], Any]], Any]
-
-FIRST_BATCH, BATCH = 16, 512
-"""Records in the first batch, for those who want the newest few, and in each one after it."""
 
 _HEAD = """
 SELECT record FROM memfs.file WHERE scope = %(scope)s AND id = %(id)s
@@ -84,13 +80,9 @@ class History:
             f"SELECT {rows.COLUMNS} FROM memfs.history WHERE scope = %(scope)s "  # noqa: S608
             f"AND record {beyond} %(at)s AND operation <> 'policy' ORDER BY record {order} LIMIT %(size)s"
         )
-        size = FIRST_BATCH
-        while True:
-            batch = self._select(query, at=Int8(at), size=size)
-            yield from map(record_of, batch)
-            if len(batch) < size:
-                return
-            at, size = batch[-1][0], BATCH
+        return in_batches(
+            lambda at, size: self._select(query, at=Int8(at), size=size), at, lambda row: row[0]
+        )
 
     def of_memory(self, file_id: int, newest_first: bool) -> Iterator[Record]:
         """The records of one memory, along their chain."""
@@ -98,11 +90,11 @@ class History:
             yield from reversed(list(self.of_memory(file_id, True)))
             return
         head = self._select(_HEAD, id=Int8(file_id))
-        at, size = head[0][0] if head else None, FIRST_BATCH
-        while at is not None:
-            batch = self._select(_CHAIN, at=Int8(at), size=size)
-            yield from map(record_of, batch)
-            at, size = batch[-1][-1] if batch else None, BATCH
+        yield from in_batches(
+            lambda at, size: self._select(_CHAIN, at=Int8(at), size=size),
+            head[0][0] if head else None,
+            lambda row: row[-1],
+        )
 
     def gone(self, path: str) -> Iterator[Record]:
         """The newest record of each memory that was last at *path*, or below it."""
@@ -112,13 +104,11 @@ class History:
             f"{_GONE} (g.path, g.id) > (%(at)s, %(id)s) AND g.path < %(end)s "
             "ORDER BY g.path, g.id LIMIT %(size)s"
         )
-        at, last, size = f"{path}/", 0, FIRST_BATCH
-        while True:
-            batch = self._select(query, at=at, id=Int8(last), end=f"{path}0", size=size)
-            yield from map(record_of, batch)
-            if len(batch) < size:
-                return
-            at, last, size = batch[-1][3], batch[-1][2], BATCH
+        yield from in_batches(
+            lambda at, size: self._select(query, at=at[0], id=Int8(at[1]), end=f"{path}0", size=size),
+            (f"{path}/", 0),
+            lambda row: (row[3], row[2]),
+        )
 
     def gone_children(self, path: str) -> dict[str, bool]:
         """The names directly below *path*, each found by a jump over what lies below the one before it."""
@@ -147,7 +137,9 @@ class History:
         if found:
             operation, old_path, redacted, content, *redaction = found[0]
             if redacted is not None:
-                raise NotKept(_redacted(version, *redaction))
+                time_ns, user, program = redaction
+                told = None if time_ns is None else (time_ns, user, program)
+                raise NotKept(redacted_sentence(version, told))
             if content is not None:
                 return bytes(content)
             if old_path is None and operation in PUTS:
@@ -164,12 +156,3 @@ class History:
 
         found: list[Any] = self._run(ask)
         return found
-
-
-def _redacted(version: int, time_ns: int | None, user: str | None, program: str | None) -> str:
-    if time_ns is None:
-        return f"Version {version} was redacted."
-    who = " with ".join(filter(None, (user, program))) or "somebody"
-    return (
-        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
-    )

@@ -6,8 +6,8 @@ On the reader's connection, a batch at a time, so that no transaction stays open
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import apsw
 
@@ -16,9 +16,6 @@ from memfs.port.store import Record
 from memfs.stores import recorded
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.failures import storage_errors
-
-FIRST_BATCH, BATCH = 16, 512
-"""Records in the first batch, for those who want the newest few, and in each one after it."""
 
 _HEAD = "SELECT record FROM file WHERE id = ?1 UNION ALL SELECT record FROM gone WHERE id = ?1"
 _CHAIN = f"""
@@ -51,45 +48,32 @@ class History:
             f"SELECT {recorded.COLUMNS} FROM history WHERE record {beyond} ? AND operation <> 'policy' "  # noqa: S608
             f"ORDER BY record {order} LIMIT ?"
         )
-        size = FIRST_BATCH
-        while True:
-            with storage_errors(), self._reading:
-                batch = rows.select(self._connection, query, (at, size))
-            yield from map(recorded.record_of, batch)
-            if len(batch) < size:
-                return
-            at, size = batch[-1][0], BATCH
+        return recorded.in_batches(lambda at, size: self._select(query, (at, size)), at, lambda row: row[0])
 
     def of_memory(self, file_id: int, newest_first: bool) -> Iterator[Record]:
         """The records of one memory, along their chain."""
         if not newest_first:
             yield from reversed(list(self.of_memory(file_id, True)))
             return
-        with storage_errors(), self._reading:
-            head = rows.select(self._connection, _HEAD, (file_id,))
-        at, size = head[0][0] if head else None, FIRST_BATCH
-        while at is not None:
-            with storage_errors(), self._reading:
-                batch = rows.select(self._connection, _CHAIN, (at, size))
-            yield from map(recorded.record_of, batch)
-            at, size = batch[-1][-1] if batch else None, BATCH
+        head = self._select(_HEAD, (file_id,))
+        yield from recorded.in_batches(
+            lambda at, size: self._select(_CHAIN, (at, size)),
+            head[0][0] if head else None,
+            lambda row: row[-1],
+        )
 
     def gone(self, path: str) -> Iterator[Record]:
         """The newest record of each memory that was last at *path*, or below it."""
-        with storage_errors(), self._reading:
-            batch = rows.select(self._connection, f"{_GONE} WHERE gone.path = ? ORDER BY gone.id", (path,))
+        batch = self._select(f"{_GONE} WHERE gone.path = ? ORDER BY gone.id", (path,))
         yield from map(recorded.record_of, batch)
         # '0' is the character after '/': between the two lies what is below the path.
         below = "(gone.path, gone.id) > (?, ?) AND gone.path < ?"
         query = f"{_GONE} WHERE {below} ORDER BY gone.path, gone.id LIMIT ?"
-        at, size = (f"{path}/", 0), FIRST_BATCH
-        while True:
-            with storage_errors(), self._reading:
-                batch = rows.select(self._connection, query, (*at, f"{path}0", size))
-            yield from map(recorded.record_of, batch)
-            if len(batch) < size:
-                return
-            at, size = (batch[-1][3], batch[-1][2]), BATCH
+        yield from recorded.in_batches(
+            lambda at, size: self._select(query, (*at, f"{path}0", size)),
+            (f"{path}/", 0),
+            lambda row: (row[3], row[2]),
+        )
 
     def gone_children(self, path: str) -> dict[str, bool]:
         """The names directly below *path*, each found by a jump over what lies below the one before it."""
@@ -132,21 +116,15 @@ class History:
             return None
         operation, old_path, previous, redacted = found[0]
         if redacted is not None:
-            raise NotKept(_redacted(self._connection, version, redacted))
+            told = rows.select(
+                self._connection, "SELECT time_ns, user, program FROM history WHERE record = ?", (redacted,)
+            )
+            raise NotKept(recorded.redacted_sentence(version, told[0] if told else None))
         if old_path is None and operation in recorded.PUTS:
             raise UnsafeStorage(f"The history lacks the bytes of version {version}.")
         before: int | None = previous
         return before
 
-
-def _redacted(connection: apsw.Connection, version: int, redaction: int) -> str:
-    told = rows.select(
-        connection, "SELECT time_ns, user, program FROM history WHERE record = ?", (redaction,)
-    )
-    if not told:
-        return f"Version {version} was redacted."
-    time_ns, user, program = told[0]
-    who = " with ".join(filter(None, (user, program))) or "somebody"
-    return (
-        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
-    )
+    def _select(self, query: str, values: Sequence[Any]) -> list[Any]:
+        with storage_errors(), self._reading:
+            return rows.select(self._connection, query, values)
