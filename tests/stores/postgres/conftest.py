@@ -12,6 +12,7 @@ from memfs import open_memory
 from memfs.stores.postgres import schema
 from tests.mount.watchdog import WATCHDOG
 from tests.stores.harness import ENDLESS, SCOPE
+from tests.stores.postgres.ledger import Ledger
 from tests.stores.postgres.server import Server, programs, running
 
 STORE = "store"
@@ -70,6 +71,16 @@ def endless(postgres_url: str, scope: str) -> str:
     """The URL of the store, in which the test's scope is made so that no file leaves for another."""
     open_memory(postgres_url, scope=scope, limits=ENDLESS).close()
     return postgres_url
+
+
+@pytest.fixture
+def ledger(endless: str, scope: str) -> Iterator[Ledger]:
+    """What clients of the test's scope were told; none of them outlives the test."""
+    ledger = Ledger(endless, scope)
+    try:
+        yield ledger
+    finally:
+        ledger.kill()
 
 
 @pytest.fixture

@@ -28,15 +28,6 @@ UNFAIR = 4.0
 
 
 @pytest.fixture
-def ledger(endless: str, scope: str) -> Iterator[Ledger]:
-    ledger = Ledger(endless, scope)
-    try:
-        yield ledger
-    finally:
-        ledger.kill()
-
-
-@pytest.fixture
 def memory(endless: str, scope: str) -> Iterator[Memory]:
     with open_memory(endless, scope=scope) as memory:
         yield memory

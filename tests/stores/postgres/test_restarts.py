@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -19,15 +19,6 @@ pytestmark = pytest.mark.slow
 ROUNDS = 4
 BETWEEN = 30
 """Commands that clients have answered between two blows."""
-
-
-@pytest.fixture
-def ledger(endless: str, scope: str) -> Iterator[Ledger]:
-    ledger = Ledger(endless, scope)
-    try:
-        yield ledger
-    finally:
-        ledger.kill()
 
 
 def restart(server: Server) -> None:
