@@ -1,6 +1,7 @@
 """The command line, ``memfs COMMAND``: finds the command, runs it, and says what went wrong.
 
-- ``arguments``: every command's arguments and help, on one page. ``parser``: from words to options.
+- ``arguments``: every command's arguments and help, on one page. ``values``: the types of what is typed.
+- ``parser``: from words to options.
 - ``choose``: which memory a command is about, and what its paths mean.
 - ``settings``: every setting there is. ``configuration``: whose value counts. ``config``: all of it, shown.
 - ``commands``, ``port``, ``policy``: the port's six commands, one by one or line by line; the rules.

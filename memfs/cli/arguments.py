@@ -5,18 +5,12 @@ A command is a row in ``COMMANDS``: its module has a ``run(options)`` that retur
 
 from __future__ import annotations
 
-import re
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from memfs.cli.settings import INTEGER, MEMORY, MOUNT, MOUNTPOINT, RULES, SETTINGS, integer
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memfs.port.expected import Expected
+from memfs.cli import values
+from memfs.cli.settings import MEMORY, MOUNT, MOUNTPOINT, RULES, SETTINGS, integer
 
 
 class Row(NamedTuple):
@@ -26,81 +20,6 @@ class Row(NamedTuple):
     summary: str
     example: str
     declare: Callable[[ArgumentParser], None]
-
-
-# --- types ---------------------------------------------------------------------------------------
-
-
-def _positive(text: str) -> int:
-    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
-        raise ArgumentTypeError(f"{text!r} is not a number, 1 or more")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ArgumentTypeError(f"{text!r} is not a number, 0 or more")
-    return int(text)
-
-
-def _version(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text.removeprefix("@")):
-        raise ArgumentTypeError(f"{text!r} is not a version, a number that `memfs log` shows")
-    return int(text.removeprefix("@"))
-
-
-def _moment(text: str) -> datetime:
-    from datetime import datetime, timedelta
-
-    now = datetime.now()
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    if match := re.fullmatch(r"([0-9]{1,6})([mhdw])", text):
-        ago = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
-        with suppress(OverflowError):
-            return (now - timedelta(**{ago: int(match[1])})).astimezone()
-    if text in ("today", "yesterday"):
-        return (today - timedelta(days=text == "yesterday")).astimezone()
-    if re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", text):
-        return datetime.combine(today, datetime.strptime(text, "%H:%M").time()).astimezone()
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        raise ArgumentTypeError(
-            f"{text!r} is no time such as today, yesterday, 10:00, 2026-11-30, 2026-11-30T10:00, 90m, 12h, "
-            "7d or 2w"
-        ) from None
-
-
-def _since(text: str) -> int | datetime:
-    return _version(text) if re.fullmatch(r"@?[0-9]{1,18}", text) else _moment(text)
-
-
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]{1,3})?", text) or not float(text):
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds such as 2 or 0.5")
-    return float(text)
-
-
-def _range(text: str) -> tuple[int, int]:
-    start, colon, end = text.partition(":")
-    if not colon or not INTEGER.fullmatch(start) or not INTEGER.fullmatch(end):
-        raise ArgumentTypeError(
-            f"{text!r} is not a range of lines such as 2:5 (5:-1: from line 5 to the end)"
-        )
-    return int(start), int(end)
-
-
-def _expected(text: str) -> Expected:
-    from memfs.port.expected import ABSENT, Expected
-
-    form, _, value = text.partition(":")
-    if text == "absent":
-        return ABSENT
-    if form == "sha256" and re.fullmatch(r"[0-9A-Fa-f]{64}", value):
-        return Expected(sha256=value)
-    if form == "version" and re.fullmatch(r"[1-9][0-9]{0,17}", value):
-        return Expected(version=int(value))
-    raise ArgumentTypeError(f"{text!r} is none of sha256:DIGEST (64 hexadecimal digits), version:N, absent")
 
 
 # --- arguments that several commands share ---------------------------------------------------------
@@ -146,7 +65,7 @@ def _declare_change(parser: ArgumentParser, actor: str = "memfs") -> None:
 def _declare_expected(parser: ArgumentParser, help_: str = "") -> None:
     parser.add_argument(
         "--expected",
-        type=_expected,
+        type=values.expected,
         metavar="WHAT",
         help=help_ or "refuse unless this is there: sha256:DIGEST, version:N, or absent",
     )
@@ -173,7 +92,10 @@ def _view(parser: ArgumentParser) -> None:
         "path", nargs="?", default=".", metavar="PATH", help="default: the directory you are in"
     )
     parser.add_argument(
-        "--range", type=_range, metavar="A:B", help="the lines A to B, also as two words; -1 is the last"
+        "--range",
+        type=values.line_range,
+        metavar="A:B",
+        help="the lines A to B, also as two words; -1 is the last",
     )
     _declare_result(parser)
 
@@ -221,12 +143,12 @@ def _log(parser: ArgumentParser) -> None:
     parser.add_argument("--deleted", action="store_true", help="only memories that have left, each once")
     parser.add_argument(
         "--since",
-        type=_moment,
+        type=values.moment,
         metavar="WHEN",
         help="such as yesterday, 10:00, 2026-11-30, 2026-11-30T10:00, 90m, 12h, 7d or 2w",
     )
     parser.add_argument("--actor", metavar="NAME", help="only changes of this user, program or client")
-    parser.add_argument("-n", type=_positive, dest="count", metavar="N", help="the newest N")
+    parser.add_argument("-n", type=values.positive, dest="count", metavar="N", help="the newest N")
     _declare_json(parser, "one record a line")
     _declare_memory(parser)
 
@@ -237,7 +159,7 @@ def _watch(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--since",
-        type=_since,
+        type=values.since,
         metavar="WHEN",
         help="begin with what came after a version, such as 42, or a time, such as 2026-11-30T10:00, 90m or "
         "7d (default: with the next change)",
@@ -253,8 +175,8 @@ def _show(parser: ArgumentParser) -> None:
 
 def _diff(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="PATH@A is the same as PATH A")
-    parser.add_argument("old", nargs="?", type=_version, metavar="A", help="default: the one before B")
-    parser.add_argument("new", nargs="?", type=_version, metavar="B", help="default: the newest")
+    parser.add_argument("old", nargs="?", type=values.version, metavar="A", help="default: the one before B")
+    parser.add_argument("new", nargs="?", type=values.version, metavar="B", help="default: the newest")
     _declare_memory(parser)
 
 
@@ -296,9 +218,11 @@ def _redact(parser: ArgumentParser) -> None:
 
 
 def _prune(parser: ArgumentParser) -> None:
-    parser.add_argument("--keep-days", type=_count, metavar="N", help="keep versions younger than N days")
     parser.add_argument(
-        "--keep-versions", type=_count, metavar="N", help="keep the last N versions of each memory"
+        "--keep-days", type=values.count, metavar="N", help="keep versions younger than N days"
+    )
+    parser.add_argument(
+        "--keep-versions", type=values.count, metavar="N", help="keep the last N versions of each memory"
     )
     _declare_json(parser, "what was done")
     _declare_memory(parser)
@@ -310,7 +234,12 @@ def _search(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--path", metavar="PATH", help="search this file, or below this directory, only")
     parser.add_argument(
-        "-n", type=_count, dest="count", default=20, metavar="N", help="the N best passages (default: 20)"
+        "-n",
+        type=values.count,
+        dest="count",
+        default=20,
+        metavar="N",
+        help="the N best passages (default: 20)",
     )
     _declare_json(parser, "the passages")
     _declare_memory(parser)
@@ -420,7 +349,7 @@ def _service(parser: ArgumentParser) -> None:
     _declare_json(parser, "the list")
     logs = parser.add_argument_group("logs")
     logs.add_argument("--follow", "-f", action="store_true", help="go on as new lines come")
-    logs.add_argument("-n", type=_count, dest="count", metavar="N", help="the last N")
+    logs.add_argument("-n", type=values.count, dest="count", metavar="N", help="the last N")
     install = parser.add_argument_group("install: what to write into the memory's configuration")
     install.add_argument(
         "--linger", action="store_true", help="run from boot on, also while you are not logged in"
@@ -482,7 +411,7 @@ def _scopes(parser: ArgumentParser) -> None:
     parser.add_argument("--like", default="", metavar="TEXT", help="only names with TEXT in them")
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=values.positive,
         metavar="N",
         help="the first N; the next page is `--after` the last of them",
     )
@@ -527,7 +456,11 @@ def _top(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--once", action="store_true", help="one view, and no more")
     parser.add_argument(
-        "--interval", type=_seconds, default=2.0, metavar="S", help="seconds that a view covers (default: 2)"
+        "--interval",
+        type=values.seconds,
+        default=2.0,
+        metavar="S",
+        help="seconds that a view covers (default: 2)",
     )
     _declare_json(parser, "a view as one object a line")
 
@@ -548,7 +481,11 @@ def _events(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--follow", "-f", action="store_true", help="go on as new ones come; Ctrl-C ends it")
     parser.add_argument(
-        "-n", type=_count, dest="count", metavar="N", help="the last N (default: all; with --follow, 10)"
+        "-n",
+        type=values.count,
+        dest="count",
+        metavar="N",
+        help="the last N (default: all; with --follow, 10)",
     )
     parser.add_argument(
         "--json",
