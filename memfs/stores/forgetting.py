@@ -1,8 +1,12 @@
-"""Which old versions go, in the stores that keep their history in rows."""
+"""Which old versions go, in the stores that keep their history in rows, and what is said of one that went.
+
+The sentence is every store's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from memfs.port.keeping import Retention
@@ -43,3 +47,14 @@ def kept(
     while 0 < cut < len(records) and not records[cut - 1][2]:
         cut += 1
     return cut
+
+
+def redacted_sentence(version: int, told: tuple[int, str, str] | None) -> str:
+    """Why *version* is not kept; *told* is when (nanoseconds since the epoch), by whom, with what program."""
+    if told is None:
+        return f"Version {version} was redacted."
+    time_ns, user, program = told
+    who = " with ".join(filter(None, (user, program))) or "somebody"
+    return (
+        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
+    )

@@ -6,7 +6,6 @@ A record's key is its version, and its place in that version's change. A row is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, TypeVar, get_args
 
 from memfs.port.change import Actor, Change, Commit, File, Move, Origin, Put, PutOperation, Remove
@@ -128,14 +127,3 @@ def in_batches(
         if len(batch) < size:
             return
         at, size = after(batch[-1]), BATCH
-
-
-def redacted_sentence(version: int, told: tuple[int, str, str] | None) -> str:
-    """Why *version* is not kept; *told* is when (nanoseconds since the epoch), by whom, with what program."""
-    if told is None:
-        return f"Version {version} was redacted."
-    time_ns, user, program = told
-    who = " with ".join(filter(None, (user, program))) or "somebody"
-    return (
-        f"Version {version} was redacted by {who} on {datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d}."
-    )

@@ -6,10 +6,10 @@ import logging
 import threading
 from bisect import bisect_right
 from collections.abc import Container, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from memfs.port.store import Record
+from memfs.stores.forgetting import redacted_sentence
 from memfs.stores.git.commits import read_commit, read_contents
 from memfs.stores.git.index import Head
 from memfs.stores.git.log import Log
@@ -100,10 +100,8 @@ class History:
                 # One redaction takes out what several records show: a change, and the renames after it.
                 if each.id == file_id and bisect_right(puts, each.version) == brought:
                     time_ns, actor, _ = recorded.commit.origin
-                    who = " with ".join(filter(None, (actor.user, actor.program))) or "somebody"
-                    day = datetime.fromtimestamp(time_ns / 1e9, UTC)
-                    return f"Version {version} was redacted by {who} on {day:%Y-%m-%d}."
-        return f"Version {version} was redacted."
+                    return redacted_sentence(version, (time_ns, actor.user, actor.program))
+        return redacted_sentence(version, None)
 
     def _newest_first(self, state: State) -> Iterator[Recorded]:
         yield from reversed(state.taken)

@@ -12,9 +12,10 @@ from psycopg.types.numeric import Int8
 
 from memfs.port.errors import NotKept, UnsafeStorage
 from memfs.port.store import Record
+from memfs.stores.forgetting import redacted_sentence
 from memfs.stores.postgres import rows
 from memfs.stores.postgres.connections import Connection
-from memfs.stores.recorded import PUTS, in_batches, key_of, last_key, record_of, redacted_sentence
+from memfs.stores.recorded import PUTS, in_batches, key_of, last_key, record_of
 
 Run: TypeAlias = Callable[[Callable[[Connection], Any]], Any]
 

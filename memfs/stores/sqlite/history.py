@@ -14,6 +14,7 @@ import apsw
 from memfs.port.errors import NotKept, UnsafeStorage
 from memfs.port.store import Record
 from memfs.stores import recorded
+from memfs.stores.forgetting import redacted_sentence
 from memfs.stores.sqlite import rows
 from memfs.stores.sqlite.failures import storage_errors
 
@@ -119,7 +120,7 @@ class History:
             told = rows.select(
                 self._connection, "SELECT time_ns, user, program FROM history WHERE record = ?", (redacted,)
             )
-            raise NotKept(recorded.redacted_sentence(version, told[0] if told else None))
+            raise NotKept(redacted_sentence(version, told[0] if told else None))
         if old_path is None and operation in recorded.PUTS:
             raise UnsafeStorage(f"The history lacks the bytes of version {version}.")
         before: int | None = previous
